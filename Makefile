@@ -73,7 +73,7 @@ SUITES = $(wildcard test/e2e test/quickstart facade/facadetest/memapi examples/0
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance facade/facadetest/devcluster/clients)
 # The folders that are no unit tests for another reason.
-APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/monitoring/alerts)
+APART = $(wildcard test/weight test/browser test/benchmarks test/release test/reviews test/monitoring/alerts)
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(filter-out $(IN_MEMORY),$(SUITES)) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
@@ -143,10 +143,10 @@ test: APART += examples test/certificates test/explorer
 test: test-unit ## Run the unit tests of every module and the suites in memory, but not the tests that take long.
 	@printf '\n%s\n%s\n%s\n' 'Passed. Not run: the examples and lessons, certificates on a server, the exploration of all courses, the tests that take' \
 		'long (go test -short skips them), those with the newest dependencies, in a browser, against a real API server and beside' \
-		'Kopf, and the limits of size and allocations. "make test-all" runs everything.'
+		'Kopf, the image and the workflows, and the limits of size and allocations. "make test-all" runs everything.'
 
 .PHONY: test-all
-test-all: test-unit test-newest test-limits test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
+test-all: test-unit test-newest test-limits test-release test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
 
 .PHONY: test-unit
 test-unit: gotest
@@ -183,6 +183,25 @@ test-limits:
 	@$(FIGURE_weight)
 	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/... ./test/reviews
 	@$(GO) -C test/monitoring/alerts test -count 1 $(LIMIT) ./...
+
+.PHONY: test-release
+# The tests build programs of other modules, which the test cache does not know of.
+test-release:
+	$(call say,the image$(comma) builds for other platforms$(comma) licences$(comma) workflows; the first time compiles for each platform)
+	@$(GO) -C test/release test -count 1 $(LIMIT) ./...
+
+.PHONY: release-notes
+# What the workflow of a release publishes: the changelog's entry of VERSION, and the modules of the first example with
+# their licences.
+release-notes: VERSION ?= $(shell git describe --tags)
+release-notes:
+	$(call say,bin/release/notes.md and bin/release/modules.json of $(VERSION))
+	@set -e; mkdir -p bin/release; \
+	awk -v wanted='## $(VERSION:v%=%)' '/^## / {found = index($$0 " ", wanted " ") == 1; next} found' CHANGELOG.md > bin/release/notes.md; \
+	grep -q '[^[:space:]]' bin/release/notes.md || { echo 'CHANGELOG.md has no entry "## $(VERSION:v%=%)": add it first.'; exit 1; }; \
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/release/operator ./examples/getting-started; \
+	$(GO) -C test/release tool cyclonedx-gomod bin -json -licenses -version '$(VERSION)' \
+		-output '$(CURDIR)/bin/release/modules.json' '$(CURDIR)/bin/release/operator'
 
 .PHONY: test-envtest
 test-envtest: gotest ## Run SUITES against a real API server; test/interop, with genuine Kopf, needs a python3 with venv.

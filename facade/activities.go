@@ -58,11 +58,11 @@ func (op *Operator) newActivity(activity string, call *handlers.Invocation) *Act
 	case activities.Login:
 		return a
 	case activities.Startup:
-		a.Settings = op.changing
+		a.Settings = op.startupSettings
 	}
 	// The late client logs in at its first use, so a startup handler that does not need the cluster never waits for it.
-	if a.Client, a.APIReader = op.clients.client, op.clients.live; a.Client == nil && op.late != nil {
-		a.Client, a.APIReader = op.late, op.late
+	if a.Client, a.APIReader = op.clients.client, op.clients.apiReader; a.Client == nil && op.lateClient != nil {
+		a.Client, a.APIReader = op.lateClient, op.lateClient
 	}
 	return a
 }
@@ -80,8 +80,9 @@ func (op *Operator) registerActivity(
 	}
 	// Probes are called every few seconds, so their successes are not logged.
 	h := &handlers.Handler{
-		ID: id, Family: handlers.Acting, Location: where, Activity: activity, Often: activity == activities.Probe,
-		Act: func(ctx context.Context, call *handlers.Invocation) (any, error) {
+		ID: id, Family: handlers.Activity, Location: where, Activity: activity,
+		IsFrequent: activity == activities.Probe,
+		ActivityFunc: func(ctx context.Context, call *handlers.Invocation) (any, error) {
 			return fn(ctx, op.newActivity(activity, call))
 		},
 	}

@@ -24,17 +24,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// counted counts the requests to a server.
-type counted struct {
-	next  http.RoundTripper
-	count atomic.Int64
-	by    atomic.Value // the field manager of the last creation
+// requestCounter counts the requests to a server.
+type requestCounter struct {
+	next             http.RoundTripper
+	count            atomic.Int64
+	lastFieldManager atomic.Value // the field manager of the last creation
 }
 
-func (c *counted) RoundTrip(request *http.Request) (*http.Response, error) {
+func (c *requestCounter) RoundTrip(request *http.Request) (*http.Response, error) {
 	c.count.Add(1)
 	if request.Method == http.MethodPost {
-		c.by.Store(request.URL.Query().Get("fieldManager"))
+		c.lastFieldManager.Store(request.URL.Query().Get("fieldManager"))
 	}
 	return c.next.RoundTrip(request)
 }
@@ -90,11 +90,11 @@ func startManager(t *testing.T, m ctrl.Manager) (stop func() error) {
 	return func() error { cancel(); <-done; return ended }
 }
 
-func servedAPI() *counted {
+func servedAPI() *requestCounter {
 	server := memapi.New()
-	server.Install(served)
-	server.Put(served, body(map[string]any{"size": int64(1)}))
-	return &counted{next: server}
+	server.Install(widgetResource)
+	server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
+	return &requestCounter{next: server}
 }
 
 // TestActivitiesInAManager shows that, in a manager of the project, requests of the operator wait for the startup
@@ -199,7 +199,7 @@ func TestStartupFailsAManager(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, op := servedAPI(), one(succeed)
+				server, op := servedAPI(), newCreationOperator(succeed)
 				if c.fn == nil {
 					c.fn = func(context.Context, *kopf.Activity) error {
 						kopf.For(op, &Widget{}).OnCreate("late", succeed)
@@ -233,7 +233,7 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 	for name, deaf := range map[string]bool{"obeying": false, "deaf": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, op := servedAPI(), one(succeed)
+				server, op := servedAPI(), newCreationOperator(succeed)
 				op.OnStartup("a", func(ctx context.Context, _ *kopf.Activity) error {
 					if <-ctx.Done(); deaf {
 						time.Sleep(time.Hour)

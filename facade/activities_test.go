@@ -21,38 +21,38 @@ func TestMistakesInActivities(t *testing.T) {
 		"nil function": {"a nil startup function is an error",
 			func(op *kopf.Operator) int {
 				op.OnStartup("fn", nil)
-				return above()
+				return callerLineBefore()
 			},
 			[]string{`OnStartup("fn"): the function is nil`}},
 		"empty id": {"an empty handler id is an error",
 			func(op *kopf.Operator) int {
 				op.OnCleanup("", clean)
-				return above()
+				return callerLineBefore()
 			},
 			[]string{`OnCleanup(""): invalid handler id ""`}},
 		"same id": {"two startup handlers with the same id are an error",
 			func(op *kopf.Operator) int {
 				op.OnStartup("a", start)
 				op.OnStartup("a", start)
-				return above()
+				return callerLineBefore()
 			},
 			[]string{`OnStartup("a"): the id is taken at facade/activities_test.go:`}},
 		"options": {"invalid options are errors as for other handlers",
 			func(op *kopf.Operator) int {
 				op.OnStartup("a", start, kopf.Timeout(60), kopf.JoinOptions(kopf.Optional()))
-				return above()
+				return callerLineBefore()
 			},
 			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is not an option of this verb"}},
 		"login": {"a nil login function is an error",
 			func(op *kopf.Operator) int {
 				op.OnLogin("a", nil)
-				return above()
+				return callerLineBefore()
 			},
 			[]string{`OnLogin("a"): the function is nil`}},
 		"nil operator": {"a nil operator is an error",
 			func(*kopf.Operator) int {
 				(*kopf.Operator)(nil).OnStartup("a", start)
-				return above()
+				return callerLineBefore()
 			},
 			[]string{`OnStartup("a"): the operator is nil or empty`}},
 	}

@@ -26,8 +26,8 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }
 
-// makes creates an object and reads it without the cache.
-func makes(ctx context.Context, name string, c client.Client, live client.Reader) error {
+// createAndRead creates an object and reads it without the cache.
+func createAndRead(ctx context.Context, name string, c client.Client, live client.Reader) error {
 	if err := c.Create(ctx, configMap(name)); err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func makes(ctx context.Context, name string, c client.Client, live client.Reader
 // request nothing is sent.
 func TestClientOfStartup(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		uses   bool
-		logins int
+		reason     string
+		usesClient bool
+		wantLogins int
 	}{
 		"Used":   {"the first request of a startup handler calls the login handler once", true, 1},
 		"Unused": {"a startup handler without requests does not call the login handler", false, 0},
@@ -58,14 +58,14 @@ func TestClientOfStartup(t *testing.T) {
 					return &kopf.ConnectionInfo{Server: "http://memapi", Config: memapi.Config(server)}, nil
 				})
 				op.OnStartup("crds", func(ctx context.Context, s *kopf.Activity) error {
-					if tc.uses {
-						if err := makes(ctx, "made", s.Client, s.APIReader); err != nil ||
-							server.by.Load() != activities {
+					if tc.usesClient {
+						if err := createAndRead(ctx, "made", s.Client, s.APIReader); err != nil ||
+							server.lastFieldManager.Load() != activities {
 							t.Errorf("the client writes with the operator's field manager: got %v, error %v",
-								server.by.Load(), err)
+								server.lastFieldManager.Load(), err)
 						}
 					}
-					if n, l := server.count.Load(), logins.count(); (n > 0) != tc.uses || l != tc.logins {
+					if n, l := server.count.Load(), logins.count(); (n > 0) != tc.usesClient || l != tc.wantLogins {
 						t.Errorf("%s: got %d requests, %d logins", tc.reason, n, l)
 					}
 					return nil
@@ -89,8 +89,8 @@ func TestClientsOfActivities(t *testing.T) {
 			return nil
 		})
 		made := func(ctx context.Context, a *kopf.Activity) error {
-			err := makes(ctx, a.ID, a.Client, a.APIReader)
-			seen.add(fmt.Sprintf("%s by %s, %v, limit %d, finalizer %s", a.ID, server.by.Load(), err,
+			err := createAndRead(ctx, a.ID, a.Client, a.APIReader)
+			seen.add(fmt.Sprintf("%s by %s, %v, limit %d, finalizer %s", a.ID, server.lastFieldManager.Load(), err,
 				a.Settings.Queueing.WorkerLimit, a.Settings.Persistence.Finalizer))
 			a.Settings.Queueing.WorkerLimit = 1 // changes a copy only
 			return err
@@ -118,8 +118,8 @@ func TestClientOfStartupInAManager(t *testing.T) {
 		op := kopf.New(activities, kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})
 		kopf.For(op, &Widget{}).OnCreate("create", succeed)
 		op.OnStartup("crds", func(ctx context.Context, s *kopf.Activity) error {
-			err := makes(ctx, "made", s.Client, s.APIReader)
-			seen.add(fmt.Sprintf("by %s, %v", server.by.Load(), err))
+			err := createAndRead(ctx, "made", s.Client, s.APIReader)
+			seen.add(fmt.Sprintf("by %s, %v", server.lastFieldManager.Load(), err))
 			return err
 		}, kopf.Retries(1))
 		stop := startInManager(t, server, op)

@@ -58,16 +58,16 @@ type Admission[T client.Object] struct {
 	call  *handlers.Invocation
 	keys  *listKeys
 	// finalizer is the name of the operator's finalizer, which handlers cannot remove.
-	finalizer string
-	mistakes  *loggedMistakes
-	mutating  bool
-	before    []byte             // JSON of Object before the call; only for mutating handlers
-	original  *codec.Original[T] // Object before the call, to find lost changes; nil unless checked
+	finalizer     string
+	mistakes      *loggedMistakes
+	isMutating    bool
+	encodedBefore []byte             // JSON of Object before the call; only for mutating handlers
+	original      *codec.Original[T] // Object before the call, to find lost changes; nil unless checked
 
 	// mu serializes method calls, which may come from several goroutines of the handler.
-	mu       sync.Mutex
-	errs     []error // of method calls; they fail the handler when it returns
-	returned bool
+	mu          sync.Mutex
+	errs        []error // of method calls; they fail the handler when it returns
+	hasReturned bool
 }
 
 // AdmissionFunc reviews a request, without retries. An error or a panic denies it: the client gets the text, with the
@@ -94,21 +94,21 @@ func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admission
 // It changes a.Object in place or by Patch, and must be idempotent. Fields that T does not have survive. Deletions need
 // [Operations]("DELETE") alone.
 func (s Selection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	registerAdmission(s, admissionRegistration[T]{verb: "Mutate", id: id, call: fn, mutating: true}, opts)
+	registerAdmission(s, admissionRegistration[T]{verb: "Mutate", id: id, call: fn, isMutating: true}, opts)
 }
 
 // admissionRegistration holds the arguments of Validate and Mutate.
 type admissionRegistration[T client.Object] struct {
 	verb, id    string
 	call        AdmissionFunc[T]
-	mutating    bool
+	isMutating  bool
 	subresource string // with objects of another kind than the selection; see ForSubresource
 }
 
 // registerAdmission registers an admission handler.
 func registerAdmission[T client.Object](s Selection[T], fn admissionRegistration[T], opts []admissionOption) {
 	h := handlers.Handler{
-		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
+		ID: fn.id, Family: handlers.Admitting, Mutating: fn.isMutating, Subresource: fn.subresource, ReadsText: true,
 	}
 	chosen, ok := prepareHandler(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
 	// These checks need the options of the handler, which are applied at this point.
@@ -124,7 +124,7 @@ func registerAdmission[T client.Object](s Selection[T], fn admissionRegistration
 	}
 	// The webhook configuration can contain these requirements as matchConditions, so that the API server sends fewer
 	// requests. The filters still decide.
-	h.Requires = append(slices.Clip(s.requires), fieldRequirements(h.Field, chosen)...)
+	h.Requirements = append(slices.Clip(s.filterRequirements), fieldRequirements(h.Field, chosen)...)
 	setFunction(&h, fn.call)
 	// One value for all calls of the handler: each mistake is logged once.
 	said := &loggedMistakes{}
@@ -134,7 +134,7 @@ func registerAdmission[T client.Object](s Selection[T], fn admissionRegistration
 			return err
 		}
 		// A Memo recognizes the objects of a running review by their pointers.
-		defer s.op.reviewed.BeginReview(call.Admission, a.Object, a.Old)()
+		defer s.op.reviewedObjects.BeginReview(call.Admission, a.Object, a.Old)()
 		// After the end of ctx, the API server no longer waits. Do not save changes then.
 		err = fn.call(ctx, a)
 		return a.finishCall(cmp.Or(err, context.Cause(ctx)))
@@ -163,8 +163,8 @@ func (a *Admission[T]) Latest() T {
 func (a *Admission[T]) Warning(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	a.runLocked(func() error {
-		if a.call.Writes == nil {
-			return errOnlyReading
+		if a.call.Writer == nil {
+			return errReadOnly
 		}
 		a.call.Admission.AddWarning(text)
 		return nil

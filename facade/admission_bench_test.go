@@ -25,8 +25,8 @@ import (
 
 // The paths of two equal validators: one of this package, one written by hand.
 const (
-	byFacade = "/bench.example.org/validate/size"
-	byHand   = "/validate-example-org-v1-widget"
+	facadePath      = "/bench.example.org/validate/size"
+	handWrittenPath = "/validate-example-org-v1-widget"
 )
 
 var errTooLarge = errors.New("the size must be 100 at most")
@@ -59,7 +59,7 @@ func (unstarted) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 func serveValidators(t testing.TB) http.Handler {
 	t.Helper()
 	api := memapi.New()
-	api.Install(served)
+	api.Install(widgetResource)
 	types := runtime.NewScheme()
 	if err := addWidgets(types); err != nil {
 		t.Fatal(err)
@@ -81,12 +81,12 @@ func serveValidators(t testing.TB) http.Handler {
 	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
-	on.Register(byHand, admission.WithValidator(types, plainValidator{}))
+	on.Register(handWrittenPath, admission.WithValidator(types, plainValidator{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- m.Start(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	for reviewed(on.WebhookMux(), byFacade) != http.StatusOK { // the operator still resolves the kind
+	for reviewed(on.WebhookMux(), facadePath) != http.StatusOK { // the operator still resolves the kind
 		time.Sleep(time.Millisecond)
 	}
 	return on.WebhookMux()
@@ -123,12 +123,12 @@ func BenchmarkAdmission(b *testing.B) {
 	defer kopf.LookAtFirstCallsOnly()()
 	both := serveValidators(b)
 	b.Run("handler", func(b *testing.B) {
-		inTurn(b, func(path string) int { return reviewed(both, path) })
+		callAlternately(b, func(path string) int { return reviewed(both, path) })
 	})
 	b.Run("TLS", func(b *testing.B) {
 		server := httptest.NewTLSServer(both)
 		defer server.Close()
-		inTurn(b, func(path string) int {
+		callAlternately(b, func(path string) int {
 			answer, err := server.Client().Post(server.URL+path, "application/json", bytes.NewReader(largeUpdate))
 			if err != nil {
 				b.Fatal(err)
@@ -138,7 +138,7 @@ func BenchmarkAdmission(b *testing.B) {
 			return answer.StatusCode
 		})
 	})
-	for name, path := range map[string]string{"facade": byFacade, "by-hand": byHand} {
+	for name, path := range map[string]string{"facade": facadePath, "by-hand": handWrittenPath} {
 		b.Run("allocations/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -148,12 +148,12 @@ func BenchmarkAdmission(b *testing.B) {
 	}
 }
 
-// inTurn calls both validators alternately, so that other load of the machine slows both down.
-func inTurn(b *testing.B, review func(path string) int) {
+// callAlternately calls both validators alternately, so that other load of the machine slows both down.
+func callAlternately(b *testing.B, review func(path string) int) {
 	var spent [2][]time.Duration
 	var busy [2]time.Duration
 	for b.Loop() {
-		for i, path := range []string{byFacade, byHand} {
+		for i, path := range []string{facadePath, handWrittenPath} {
 			used, begin := cpuTime(b), time.Now()
 			if status := review(path); status != http.StatusOK {
 				b.Fatal(path, status)
@@ -174,16 +174,16 @@ func median(of []time.Duration) time.Duration { slices.Sort(of); return of[len(o
 
 // mostAllocations is the limit for one review of an update of 2 KB. Decoding the object and the old object as JSON
 // values, as filters and differences need them, would double the allocations.
-const mostAllocations = 500
+const maxAllocations = 500
 
 // TestAdmissionAllocations shows that a review stays within its limit of allocations.
 func TestAdmissionAllocations(t *testing.T) {
 	defer kopf.LookAtFirstCallsOnly()()
 	both := serveValidators(t)
 	for range 100 { // the first calls are checked for misuse and cost more
-		reviewed(both, byFacade)
+		reviewed(both, facadePath)
 	}
-	if n := testing.AllocsPerRun(100, func() { reviewed(both, byFacade) }); n > mostAllocations {
-		t.Errorf("a review takes %.0f allocations, want at most %d", n, mostAllocations)
+	if n := testing.AllocsPerRun(100, func() { reviewed(both, facadePath) }); n > maxAllocations {
+		t.Errorf("a review takes %.0f allocations, want at most %d", n, maxAllocations)
 	}
 }

@@ -30,8 +30,8 @@ func (fn admissionRegistration[T]) newAdmission(
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
 		Headers: asked.Headers.Clone(), PeerCertificates: cloneCertificates(asked.PeerCertificates),
 		ID:     call.Handler.ID,
-		Client: cluster.client, APIReader: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
-		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, mutating: call.Handler.Mutating,
+		Client: cluster.client, APIReader: cluster.apiReader, log: logf.FromContext(ctx), codec: s.codec, call: call,
+		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, isMutating: call.Handler.Mutating,
 	}
 	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
 		return nil, fmt.Errorf("reading who asks: %w", err)
@@ -63,7 +63,7 @@ func cloneCertificates(certificates []*x509.Certificate) (own []*x509.Certificat
 // are dropped: the object could not be deleted or repaired otherwise.
 func (a *Admission[T]) decodeObjects() (err error) {
 	asked := a.call.Admission
-	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.rawObject)
+	a.Object, err = a.codec.DecodeFrom(a.call.EncodedObject, a.rawObject)
 	// Without a requested object, Given is the stored object.
 	if err != nil && asked.Object != nil {
 		return err
@@ -109,13 +109,13 @@ func (a *Admission[T]) checkKind() error {
 
 // mostLooked is the size of the largest object, in bytes of JSON, that is compared after a validating handler. The
 // comparison keeps another copy and decodes the object again, which a warning is not worth for larger objects.
-const mostLooked = 256 << 10
+const maxCheckedBytes = 256 << 10
 
 // recordOriginal keeps the object as it is before the call, to find the changes of the handler afterwards.
 func (a *Admission[T]) recordOriginal() (err error) {
-	if a.mutating {
-		a.before, err = a.codec.JSONText(a.Object)
-	} else if len(a.call.Admission.ReviewedObject().Text()) <= mostLooked && a.mistakes.shouldCheckCall() {
+	if a.isMutating {
+		a.encodedBefore, err = a.codec.JSONText(a.Object)
+	} else if len(a.call.Admission.ReviewedObject().Text()) <= maxCheckedBytes && a.mistakes.shouldCheckCall() {
 		a.original = a.codec.NewOriginal(a.Object)
 	}
 	return err
@@ -151,9 +151,9 @@ func (a *Admission[T]) TryPatch(change func(object T) error) {
 // checkChangeable returns an error if the handler cannot change the object.
 func (a *Admission[T]) checkChangeable() error {
 	switch {
-	case a.call.Writes == nil:
-		return errOnlyReading
-	case !a.mutating:
+	case a.call.Writer == nil:
+		return errReadOnly
+	case !a.isMutating:
 		return errNotMutating
 	case a.call.Admission.Object == nil:
 		return errNoObject
@@ -168,7 +168,7 @@ func (a *Admission[T]) runLocked(act func() error) {
 	a.mustHaveCall()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.returned {
+	if a.hasReturned {
 		a.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
 		return
 	}
@@ -182,21 +182,22 @@ func (a *Admission[T]) runLocked(act func() error) {
 func (a *Admission[T]) finishCall(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.returned = true
+	a.hasReturned = true
 	if len(a.errs) > 0 {
 		err = errors.Join(append([]error{err}, a.errs...)...)
 	}
 	if err != nil {
 		return err
 	}
-	if a.mutating {
+	if a.isMutating {
 		return a.rememberEdits()
 	}
 	// A validating handler cannot change the object. Warn once if it has tried to.
 	if a.original == nil {
 		return nil
 	}
-	if fields := a.original.LostFields(a.rawObject); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
+	if fields := a.original.LostFields(a.rawObject); len(fields) > 0 &&
+		a.mistakes.inPlaceChange.CompareAndSwap(false, true) {
 		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
 			"for the handler", "fields", fields, "instead", "Mutate")
 	}
@@ -211,7 +212,7 @@ func (a *Admission[T]) rememberEdits() error {
 	}
 	// Edits returns nil if the handler has changed nothing.
 	edits, err := a.codec.EditTransform(
-		a.before, a.Object, a.keys.listRules(a.call.Resource, a.mistakes, a.log))
+		a.encodedBefore, a.Object, a.keys.listRules(a.call.Resource, a.mistakes, a.log))
 	if err != nil || edits == nil {
 		return err
 	}
@@ -219,5 +220,5 @@ func (a *Admission[T]) rememberEdits() error {
 	if err := a.checkChangeable(); err != nil {
 		return fmt.Errorf("changing the object by handler %q: %w", a.ID, err)
 	}
-	return a.call.Writes.AddTransform(patching.GuardFinalizers(a.finalizer, edits))
+	return a.call.Writer.AddTransform(patching.GuardFinalizers(a.finalizer, edits))
 }

@@ -41,7 +41,7 @@ func TestMatchConditions(t *testing.T) {
 			p := startProgram(t, api, op)
 			time.Sleep(5 * time.Second)
 			var got map[string]string
-			for _, entry := range p.entries(t, validating) {
+			for _, entry := range p.entries(t, validatingResource) {
 				for _, one := range entry.MatchConditions {
 					if got == nil {
 						got = map[string]string{}
@@ -51,7 +51,7 @@ func TestMatchConditions(t *testing.T) {
 					}
 				}
 			}
-			if d := cmp.Diff(tc.want, got); d != "" || len(p.names(t, validating)) != 1 {
+			if d := cmp.Diff(tc.want, got); d != "" || len(p.names(t, validatingResource)) != 1 {
 				t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)
 			}
 			if err := p.stop(); err != nil {

@@ -24,10 +24,10 @@ import (
 type RawChange = kopf.Change[*kopf.Unstructured]
 
 // finalizing is the settings with FinalizerOnCreate.
-var finalizing = kopf.Settings{Admission: kopf.AdmissionSettings{FinalizerOnCreate: true}}
+var finalizerSettings = kopf.Settings{Admission: kopf.AdmissionSettings{FinalizerOnCreate: true}}
 
 // settingFinalizers is the path of the webhook that adds finalizers.
-const settingFinalizers = "/test.example.org/mutate/finalizer"
+const finalizerPath = "/test.example.org/mutate/finalizer"
 
 func patchedTo(list string) string {
 	return `[{"op":"add","path":"/metadata/finalizers","value":` + list + `}]`
@@ -98,15 +98,15 @@ func TestFinalizerOnCreate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
-				given := finalizing
+				server.Install(widgetResource)
+				given := finalizerSettings
 				given.Namespaces = []string{"ns*"}
 				op := kopf.New("test.example.org", given)
 				tc.register(kopf.For(op, &Widget{}))
 				on, _, stop := operateServing(t, server, op)
 				defer stop()
 				time.Sleep(5 * time.Second)
-				status, verdict := on.post(t, settingFinalizers, request(tc.edits))
+				status, verdict := on.post(t, finalizerPath, request(tc.edits))
 				want := ""
 				switch tc.want {
 				case held:
@@ -123,17 +123,17 @@ func TestFinalizerOnCreate(t *testing.T) {
 }
 
 // webhooks returns the admission of an API server that sends created widgets to the operator's webhook.
-func webhooks(t *testing.T, on *socketless) memapi.Admission {
+func webhooks(t *testing.T, on *portlessServer) memapi.Admission {
 	return memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
 		metadata, _ := object["metadata"].(map[string]any)
-		if of.Plural != served.Plural || metadata["resourceVersion"] != nil {
+		if of.Plural != widgetResource.Plural || metadata["resourceVersion"] != nil {
 			return
 		}
-		status, verdict := on.post(t, settingFinalizers, request(map[string]any{"object": object}))
+		status, verdict := on.post(t, finalizerPath, request(map[string]any{"object": object}))
 		if status != http.StatusOK {
 			return // the failure policy of the entry is Ignore
 		}
-		for key, value := range mutated(t, object, verdict.Patch)["metadata"].(map[string]any) {
+		for key, value := range applyOperations(t, object, verdict.Patch)["metadata"].(map[string]any) {
 			if key == "finalizers" {
 				metadata[key] = value
 			}
@@ -141,27 +141,27 @@ func webhooks(t *testing.T, on *socketless) memapi.Admission {
 	}}
 }
 
-// spent records the methods of the write requests to widgets.
-type spent struct {
-	next http.RoundTripper
-	mu   sync.Mutex
-	all  []string
+// writeRecorder records the methods of the write requests to widgets.
+type writeRecorder struct {
+	next    http.RoundTripper
+	mu      sync.Mutex
+	methods []string
 }
 
-func (w *spent) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *writeRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.Contains(r.URL.Path, "/widgets") && r.Method != http.MethodGet {
 		w.mu.Lock()
-		w.all = append(w.all, r.Method)
+		w.methods = append(w.methods, r.Method)
 		w.mu.Unlock()
 	}
 	return w.next.RoundTrip(r)
 }
 
 // list returns the methods of the writes so far.
-func (w *spent) list() []string {
+func (w *writeRecorder) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.all)
+	return slices.Clone(w.methods)
 }
 
 // TestFinalizerOnCreateSparesAWrite shows that the setting saves one write of a creation and does not change a
@@ -172,13 +172,13 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 		creation, afters int
 	}{
 		"without": {kopf.Settings{}, 2, 1},
-		"with":    {finalizing, 1, 1},
+		"with":    {finalizerSettings, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
-				counted := &spent{next: server}
+				server.Install(widgetResource)
+				counted := &writeRecorder{next: server}
 				op := kopf.New("test.example.org", tc.settings)
 				widgets := kopf.For(op, &Widget{})
 				var mu sync.Mutex
@@ -200,9 +200,9 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 				if got := counted.list(); len(got) != tc.creation {
 					t.Errorf("the webhook saves one write of a creation: got %q, want %d writes", got, tc.creation)
 				}
-				server.Delete(served, "ns", "w1")
+				server.Delete(widgetResource, "ns", "w1")
 				time.Sleep(time.Minute)
-				left := server.Object(served, "ns", "w1")
+				left := server.Object(widgetResource, "ns", "w1")
 				if got := counted.list(); len(got) != tc.creation+tc.afters || left != nil {
 					t.Errorf("a deletion takes one write and removes the object: got %q in all, %v", got, left)
 				}
@@ -241,7 +241,7 @@ func createWidget(t *testing.T, server *memapi.Server) {
 func TestFinalizerOnCreateIsManaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newAdmissionAPI()
-		api.Install(served)
+		api.Install(widgetResource)
 		for _, group := range []string{"one.example.org", "two.example.org"} {
 			api.Install(memapi.Resource{Group: group, Version: "v1", Kind: "Thing", Plural: "things"})
 		}
@@ -254,13 +254,13 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		const ofThings = "things.finalizer.test.example.org"
 		const ofWidgets = "widget.v1.example.org.finalizer.test.example.org"
-		if d := cmp.Diff([]string{ofThings, ofWidgets}, p.names(t, mutating)); d != "" {
+		if d := cmp.Diff([]string{ofThings, ofWidgets}, p.names(t, mutatingResource)); d != "" {
 			t.Fatalf("each kind has an entry: -want, +got:\n%s", d)
 		}
-		if rules := p.entries(t, mutating)[ofThings].Rules; len(rules) > 0 {
+		if rules := p.entries(t, mutatingResource)[ofThings].Rules; len(rules) > 0 {
 			t.Errorf("an ambiguous kind gets no rules: got %v", rules)
 		}
-		entry := p.entries(t, mutating)[ofWidgets]
+		entry := p.entries(t, mutatingResource)[ofWidgets]
 		got := fmt.Sprint(*entry.FailurePolicy, *entry.SideEffects, *entry.TimeoutSeconds,
 			entry.ObjectSelector.MatchExpressions, entry.Rules[0].Operations, entry.Rules[0].Resources)
 		if want := "IgnoreNone3[{a In [b]}][CREATE][widgets]"; strings.ReplaceAll(got, " ", "") !=
@@ -270,7 +270,7 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
-		if got := p.names(t, mutating); len(got) != 0 {
+		if got := p.names(t, mutatingResource); len(got) != 0 {
 			t.Errorf("the exit removes all entries: got %q", got)
 		}
 	})
@@ -284,7 +284,7 @@ func TestFinalizerOnCreateIsOptional(t *testing.T) {
 		register func(w kopf.Selection[*Widget])
 	}{
 		"off": {kopf.Settings{}, func(w kopf.Selection[*Widget]) { w.OnDelete("gone", succeed) }},
-		"no handler": {finalizing, func(w kopf.Selection[*Widget]) {
+		"no handler": {finalizerSettings, func(w kopf.Selection[*Widget]) {
 			w.OnCreate("made", succeed)
 			w.OnDelete("gone", succeed, kopf.Optional())
 			poll := func(context.Context, *kopf.Task[*Widget]) error { return nil }
@@ -312,7 +312,7 @@ func TestFinalizerOnCreateMistakes(t *testing.T) {
 	asKopf.Admission.FinalizerOnCreate = true
 	for want, op := range map[string]*kopf.Operator{
 		"Admission.FinalizerOnCreate: Kopf has no such webhook": kopf.New("test.example.org", asKopf),
-		`Mutate("finalizer"): the id is taken by Mutate`:        kopf.New("test.example.org", finalizing),
+		`Mutate("finalizer"): the id is taken by Mutate`:        kopf.New("test.example.org", finalizerSettings),
 	} {
 		widgets := kopf.For(op, &Widget{})
 		widgets.OnDelete("gone", succeed)

@@ -23,7 +23,7 @@ import (
 func TestAdmissionHandlersGetCopies(t *testing.T) {
 	var notes [2][]string
 	for i, active := range []bool{false, true} {
-		v := &tamperingHandlers{active: active, op: kopf.New("test.example.org")}
+		v := &tamperingHandlers{isActive: active, op: kopf.New("test.example.org")}
 		v.register()
 		asked := update("uid-1")
 		text, err := json.Marshal(map[string]any{"request": asked})
@@ -70,9 +70,9 @@ func certificate(t *testing.T) *x509.Certificate {
 // tamperingHandlers records the arguments of its functions. If it is active, its functions also change every value that
 // they can reach.
 type tamperingHandlers struct {
-	active bool
-	op     *kopf.Operator
-	notes  []string
+	isActive bool
+	op       *kopf.Operator
+	notes    []string
 }
 
 func (v *tamperingHandlers) note(values ...any) {
@@ -82,7 +82,7 @@ func (v *tamperingHandlers) note(values ...any) {
 
 func (v *tamperingHandlers) tamper(values ...any) {
 	for _, value := range values {
-		if v.active {
+		if v.isActive {
 			tamperWith(reflect.ValueOf(value))
 		}
 	}

@@ -64,7 +64,7 @@ func TestAdmissionDoesNotWaitForLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
+				server.Install(widgetResource)
 				server.Put(allNamespaces, map[string]any{"metadata": map[string]any{"name": "other"}})
 				config := memapi.Config(server)
 				config.Wrap(func(next http.RoundTripper) http.RoundTripper {

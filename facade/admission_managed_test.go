@@ -25,16 +25,16 @@ import (
 )
 
 var (
-	secrets    = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
-	validating = memapi.Resource{
+	secrets            = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+	validatingResource = memapi.Resource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration",
 		Plural: "validatingwebhookconfigurations", Plain: true,
 	}
-	mutating = memapi.Resource{
+	mutatingResource = memapi.Resource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration",
 		Plural: "mutatingwebhookconfigurations", Plain: true,
 	}
-	definitions = memapi.Resource{
+	definitionResource = memapi.Resource{
 		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
 		Plural: "customresourcedefinitions",
 	}
@@ -52,19 +52,19 @@ func widgetDefinition() map[string]any {
 	}
 }
 
-// certified is a webhook server without a port that accepts a certificate callback.
-type certified struct {
-	*socketless
-	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+// certificateServer is a webhook server without a port that accepts a certificate callback.
+type certificateServer struct {
+	*portlessServer
+	getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
-func (c *certified) SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
-	c.get = get
+func (c *certificateServer) SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
+	c.getCertificate = get
 }
 
 // clusterProgram is an operator that runs as a program in a cluster.
 type clusterProgram struct {
-	*certified
+	*certificateServer
 	api  *memapi.Server
 	stop func() error
 }
@@ -72,10 +72,10 @@ type clusterProgram struct {
 // startProgram starts an operator on virtual time, as Main does.
 func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterProgram {
 	t.Helper()
-	p := clusterProgram{&certified{socketless: &socketless{http.NewServeMux()}}, api, nil}
+	p := clusterProgram{&certificateServer{portlessServer: &portlessServer{http.NewServeMux()}}, api, nil}
 	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		WebhookServer: p.certified,
+		WebhookServer: p.certificateServer,
 	})
 	if err == nil {
 		err = kopf.StartUp(t.Context(), op)
@@ -96,7 +96,7 @@ func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterPr
 // newAdmissionAPI returns an API server with the resources that admission needs, but without widgets.
 func newAdmissionAPI() *memapi.Server {
 	api := memapi.New()
-	for _, resource := range []memapi.Resource{secrets, validating, mutating, definitions} {
+	for _, resource := range []memapi.Resource{secrets, validatingResource, mutatingResource, definitionResource} {
 		api.Install(resource)
 	}
 	return api
@@ -159,22 +159,22 @@ func newManagedOperator() *kopf.Operator {
 func TestManagedAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newAdmissionAPI()
-		api.Put(validating, foreignConfiguration())
+		api.Put(validatingResource, foreignConfiguration())
 		p := startProgram(t, api, newManagedOperator())
 		time.Sleep(5 * time.Second)
-		guard := p.entries(t, validating)["guard.test.example.org"]
+		guard := p.entries(t, validatingResource)["guard.test.example.org"]
 		secret := stored[corev1.Secret](t, api, secrets, "team-a", "webhook-certificate")
 		if len(guard.ClientConfig.CABundle) == 0 || !strings.Contains(
 			string(guard.ClientConfig.CABundle), string(secret.Data[corev1.TLSCertKey])) {
 			t.Errorf("the entry has the certificate of the Secret: got %+v", guard.ClientConfig)
 		}
 		for _, host := range []string{"webhook.team-a.svc", "proxy.example.org"} {
-			if used, err := p.get(nil); err != nil || used.Leaf.VerifyHostname(host) != nil {
+			if used, err := p.getCertificate(nil); err != nil || used.Leaf.VerifyHostname(host) != nil {
 				t.Errorf("the webhook server uses a certificate for %s: got %+v, %v", host, used, err)
 			}
 		}
 		marked := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
-			t, api, validating, "", "shared.example.org")
+			t, api, validatingResource, "", "shared.example.org")
 		if len(marked.Annotations["test.example.org/certificates"]) != 64 {
 			t.Errorf("an annotation records the fingerprint of the certificate: got %v", marked.Annotations)
 		}
@@ -186,26 +186,26 @@ func TestManagedAdmission(t *testing.T) {
 		if len(guard.Rules) != 0 {
 			t.Errorf("an entry of an unknown kind has no rules: got %v", guard.Rules)
 		}
-		api.Put(definitions, widgetDefinition())
+		api.Put(definitionResource, widgetDefinition())
 		time.Sleep(30 * time.Second)
 		wantEntries(t, p)
 		if status, verdict := p.post(t, "/test.example.org/validate/Quota", request(nil)); status != 200 ||
 			verdict.Allowed {
 			t.Errorf("the webhook server calls the handler: got %d, %+v", status, verdict)
 		}
-		api.Delete(definitions, "", "widgets.example.org")
+		api.Delete(definitionResource, "", "widgets.example.org")
 		time.Sleep(30 * time.Second)
-		if rules := p.entries(t, validating)["guard.test.example.org"].Rules; len(rules) != 0 {
+		if rules := p.entries(t, validatingResource)["guard.test.example.org"].Rules; len(rules) != 0 {
 			t.Errorf("removing the CRD removes the rules: got %v", rules)
 		}
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
 		want := []string{"guard.test.example.org", "their.own.entry"}
-		if d := cmp.Diff(want, p.names(t, validating)); d != "" {
+		if d := cmp.Diff(want, p.names(t, validatingResource)); d != "" {
 			t.Errorf("the exit keeps persistent entries and entries of other clients: -want, +got:\n%s", d)
 		}
-		if got := p.names(t, mutating); len(got) != 0 {
+		if got := p.names(t, mutatingResource); len(got) != 0 {
 			t.Errorf("the exit removes all other entries: got %q", got)
 		}
 	})
@@ -214,7 +214,7 @@ func TestManagedAdmission(t *testing.T) {
 // wantEntries checks the entries while the kind of widgets exists.
 func wantEntries(t *testing.T, p clusterProgram) {
 	t.Helper()
-	all := p.entries(t, validating)
+	all := p.entries(t, validatingResource)
 	for name, entry := range all {
 		if strings.ToLower(name) != name || strings.HasSuffix(name, "test.example.org") && len(entry.Rules) != 1 {
 			t.Errorf("each entry has a lower-case name, and each entry of the operator has one rule: got %q with %v",
@@ -222,13 +222,13 @@ func wantEntries(t *testing.T, p clusterProgram) {
 		}
 	}
 	if _, there := all["their.own.entry"]; !there || len(all) != 4 {
-		t.Errorf("entries of the operator are added to those of other clients: got %q", p.names(t, validating))
+		t.Errorf("entries of the operator are added to those of other clients: got %q", p.names(t, validatingResource))
 	}
 	parts := all["parts.test.example.org"].Rules[0].Resources
 	if d := cmp.Diff([]string{"widgets", "widgets/*"}, parts); d != "" {
 		t.Errorf("the subresource * includes the main resource: -want, +got:\n%s", d)
 	}
-	defaults := p.entries(t, mutating)["defaults.test.example.org"].Rules[0].Operations
+	defaults := p.entries(t, mutatingResource)["defaults.test.example.org"].Rules[0].Operations
 	if slices.Contains(defaults, admissionregistrationv1.Delete) || slices.Contains(defaults, "*") {
 		t.Errorf("an entry of a mutating handler has no DELETE operation: got %q", defaults)
 	}
@@ -240,27 +240,28 @@ func wantEntries(t *testing.T, p clusterProgram) {
 func TestManagedAdmissionWithoutHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newAdmissionAPI()
-		api.Put(validating, foreignConfiguration())
+		api.Put(validatingResource, foreignConfiguration())
 		p := startProgram(t, api, newManagedOperator())
 		time.Sleep(5 * time.Second)
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
-		if len(p.names(t, validating)) != 2 {
-			t.Errorf("a persistent entry and the entry of another client are kept: got %q", p.names(t, validating))
+		if len(p.names(t, validatingResource)) != 2 {
+			t.Errorf("a persistent entry and the entry of another client are kept: got %q",
+				p.names(t, validatingResource))
 		}
 		later := startProgram(t, api, kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 			Managed: "shared.example.org", Service: "team-a/webhook:8443",
 		}}))
 		time.Sleep(5 * time.Second)
-		if d := cmp.Diff([]string{"their.own.entry"}, later.names(t, validating)); d != "" {
+		if d := cmp.Diff([]string{"their.own.entry"}, later.names(t, validatingResource)); d != "" {
 			t.Errorf("all entries of the former version are removed: -want, +got:\n%s", d)
 		}
 		if err := later.stop(); err != nil {
 			t.Error(err)
 		}
 		object := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
-			t, api, validating, "", "shared.example.org")
+			t, api, validatingResource, "", "shared.example.org")
 		if len(object.Annotations) > 0 || len(object.Webhooks) != 1 {
 			t.Errorf("the annotation of the operator is removed: got %+v", object)
 		}

@@ -77,7 +77,7 @@ func Persistent() admissionOption {
 
 // ofOtherKinds are the subresources of built-in kinds that have a kind of their own, with the Go code that selects
 // them. The objects of the last four have no metadata, so they need Unstructured.
-var ofOtherKinds = map[string]string{
+var subresourceKinds = map[string]string{
 	"scale":       `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`,
 	"eviction":    `kopf.ForSubresource[*policyv1.Eviction](…, "eviction")`,
 	"binding":     `kopf.ForSubresource[*corev1.Binding](…, "binding")`,
@@ -92,7 +92,7 @@ var ofOtherKinds = map[string]string{
 func (fn admissionRegistration[T]) optionProblems(h *handlers.Handler) (all []error) {
 	// Objects without a Go type can be of any kind, so only typed selections are restricted.
 	_, dynamic := any(*new(T)).(*Unstructured)
-	instead, other := ofOtherKinds[h.Subresource]
+	instead, other := subresourceKinds[h.Subresource]
 	switch {
 	case fn.subresource != "" && h.Subresource != fn.subresource:
 		all = append(all, fmt.Errorf("Subresource(%q): the selection is of %q already: leave Subresource out",
@@ -119,8 +119,8 @@ func fieldRequirements(field diff.Path, chosen []option) []requirements.Requirem
 	// OldValue and NewValue are not admission options.
 	pattern, equals := any(Present), any(nil)
 	for _, o := range chosen {
-		if o.name == ofValue {
-			pattern, equals = o.given, o.equals
+		if o.name == valueName {
+			pattern, equals = o.userPattern, o.jsonPattern
 		}
 	}
 	if requirement := fieldRequirement(field, pattern, equals); requirement != nil {
@@ -182,6 +182,6 @@ func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...
 // Mutate is [Selection.Mutate] for the subresource.
 func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
 	registerAdmission(s.objects, admissionRegistration[T]{
-		verb: "Mutate", id: id, call: fn, mutating: true, subresource: s.subresource,
+		verb: "Mutate", id: id, call: fn, isMutating: true, subresource: s.subresource,
 	}, opts)
 }

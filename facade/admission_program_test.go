@@ -110,24 +110,24 @@ func askQuota(t *testing.T, url string, config *tls.Config) error {
 	return nil
 }
 
-// trusting returns a function that reads the CA from a file.
-func trusting(file string) func() (*tls.Config, error) {
+// trustCAFile returns a function that reads the CA from a file.
+func trustCAFile(file string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		bundle, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		return trustingIn(bundle), nil
+		return trustBundle(bundle), nil
 	}
 }
 
-func trustingIn(bundle []byte) *tls.Config {
+func trustBundle(bundle []byte) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(bundle)
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
-func plainly() (*tls.Config, error) { return nil, nil }
+func withoutTLS() (*tls.Config, error) { return nil, nil }
 
 // freePort returns a free port outside of the range from which the system assigns ports.
 func freePort(t *testing.T) int {
@@ -146,7 +146,7 @@ func freePort(t *testing.T) int {
 // widgetsOnly returns an API server with widgets.
 func widgetsOnly() *memapi.Server {
 	api := newAdmissionAPI()
-	api.Install(served)
+	api.Install(widgetResource)
 	return api
 }
 
@@ -154,7 +154,7 @@ func widgetsOnly() *memapi.Server {
 func TestSelfSignedUnderMain(t *testing.T) {
 	dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
 	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{SelfSigned: true, Port: port, DumpCA: dump})
-	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trusting(dump))
+	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trustCAFile(dump))
 }
 
 // TestExtraHostsAndTLSOptsUnderMain shows that the certificate is also valid for the extra hosts and that TLSOpts
@@ -167,7 +167,7 @@ func TestExtraHostsAndTLSOptsUnderMain(t *testing.T) {
 	})
 	url, newest := fmt.Sprintf("https://localhost:%d%s", port, quotaPath), uint16(tls.VersionTLS13)
 	byProxy := func() (*tls.Config, error) {
-		config, err := trusting(dump)()
+		config, err := trustCAFile(dump)()
 		if err == nil {
 			config.ServerName, config.MaxVersion = "proxy.example.org", newest
 		}
@@ -190,7 +190,7 @@ func TestInsecureUnderMain(t *testing.T) {
 	port := freePort(t)
 	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{Insecure: true, Port: port})
 	for _, path := range []string{quotaPath, "/quota", "/", "/test.example.org/quota", "/test.example.org/"} {
-		wantDenial(t, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), plainly)
+		wantDenial(t, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), withoutTLS)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestOwnServerUnderMain(t *testing.T) {
 		Server: userServer{webhook.NewServer(webhook.Options{}), listener}, Managed: "shared.example.org",
 		URL: "https://proxy.example.org/here", CAFile: bundle,
 	})
-	wantDenial(t, "http://"+listener.Addr().String()+quotaPath, plainly)
+	wantDenial(t, "http://"+listener.Addr().String()+quotaPath, withoutTLS)
 	eventually(t, func() error {
 		url, ca := quotaEndpoint(t, api)
 		if url != "https://proxy.example.org/here"+quotaPath || !bytes.Equal(ca, ofProxy) {

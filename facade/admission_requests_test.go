@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-func goexit() { runtime.Goexit() }
+func exitGoroutine() { runtime.Goexit() }
 
 // TestAdmission shows which requests call a handler, and the arguments of the call.
 func TestAdmission(t *testing.T) {
@@ -25,10 +25,10 @@ func TestAdmission(t *testing.T) {
 	}
 	old := body(map[string]any{"owner": "bob"})
 	tests := map[string]struct {
-		reason string
-		asked  map[string]any
-		opts   []kopf.Option
-		want   *seen // nil if the handler is not called
+		reason  string
+		request map[string]any
+		opts    []kopf.Option
+		want    *seen // nil if the handler is not called
 	}{
 		"creation": {"a creation has no old object", request(nil), nil, &seen{
 			Owner: "ann", Operation: "CREATE", Diff: 1,
@@ -113,7 +113,7 @@ func TestAdmission(t *testing.T) {
 				a.Warning("seen %d", 1)
 				return nil
 			}, kopf.JoinOptions(tc.opts...))
-			verdict := verdictOf(t.Context(), t, op, tc.asked)
+			verdict := verdictOf(t.Context(), t, op, tc.request)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
@@ -128,8 +128,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// scaling returns a request to scale a widget.
-func scaling() map[string]any {
+// scaleRequest returns a request to scale a widget.
+func scaleRequest() map[string]any {
 	return request(map[string]any{
 		"operation": "UPDATE", "subResource": "scale", "object": map[string]any{
 			"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": "w1"},
@@ -151,7 +151,7 @@ func TestSubresourcesOfTheirOwnKinds(t *testing.T) {
 	scales.When(func(_ context.Context, s *autoscalingv1.Scale) bool { return s.Spec.Replicas > 9 }).Validate("large",
 		func(context.Context, *kopf.Admission[*autoscalingv1.Scale]) error { return kopf.Deny(403, "too large") })
 	widgets.Validate("whole", func(context.Context, *Admission) error { return kopf.Deny(403, "not the whole") })
-	verdict := verdictOf(t.Context(), t, op, scaling())
+	verdict := verdictOf(t.Context(), t, op, scaleRequest())
 	want := `[{"op":"replace","path":"/spec/replicas","value":3}]`
 	if !verdict.Allowed || string(verdict.Patch) != want {
 		t.Errorf("the handler changes the scale object: got %+v, %+v, %s, want %s",
@@ -167,7 +167,7 @@ func TestSubresourcesOfOtherKinds(t *testing.T) {
 			op := kopf.New("test.example.org")
 			kopf.For(op, &Widget{}).Validate("fn", func(context.Context, *Admission) error { return nil },
 				kopf.Subresource(subresource))
-			asked := scaling()
+			asked := scaleRequest()
 			if subresource != "*" {
 				asked["subResource"] = subresource
 			}
@@ -247,15 +247,15 @@ func TestMutateDeletion(t *testing.T) {
 // change in place is logged once.
 func TestValidateChangesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(a *Admission)
-		denied string
-		warned string
+		change      func(a *Admission)
+		wantDenial  string
+		wantWarning string
 	}{
 		"nothing":  {change: func(*Admission) {}},
-		"in place": {change: func(a *Admission) { a.Object.Spec.Size = 3 }, warned: `["spec.size"]`},
+		"in place": {change: func(a *Admission) { a.Object.Spec.Size = 3 }, wantWarning: `["spec.size"]`},
 		"by patch": {
-			change: func(a *Admission) { a.Patch(func(w *Widget) { w.Spec.Size = 3 }) },
-			denied: "a validating handler cannot change the object: register it with Mutate",
+			change:     func(a *Admission) { a.Patch(func(w *Widget) { w.Spec.Size = 3 }) },
+			wantDenial: "a validating handler cannot change the object: register it with Mutate",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -272,13 +272,15 @@ func TestValidateChangesNothing(t *testing.T) {
 				if verdict.Status != nil {
 					said = verdict.Status.Message
 				}
-				if verdict.Patch != nil || verdict.Allowed == (tc.denied != "") || !strings.Contains(said, tc.denied) {
+				if verdict.Patch != nil || verdict.Allowed == (tc.wantDenial != "") ||
+					!strings.Contains(said, tc.wantDenial) {
 					t.Errorf("a validating handler cannot change the object: got %+v, %q", verdict, said)
 				}
 			}
 			warnings := linesWith(lines, "Validating handler changed its copy")
-			if told := len(warnings) == 1 && strings.Contains(warnings[0], tc.warned); told != (tc.warned != "") {
-				t.Errorf("an ignored change is logged once: want %q once, got %q", tc.warned, warnings)
+			if told := len(warnings) == 1 && strings.Contains(warnings[0],
+				tc.wantWarning); told != (tc.wantWarning != "") {
+				t.Errorf("an ignored change is logged once: want %q once, got %q", tc.wantWarning, warnings)
 			}
 		})
 	}

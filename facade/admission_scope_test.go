@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-func selecting(operator metav1.LabelSelectorOperator, names ...string) metav1.LabelSelectorRequirement {
+func namespaceRequirement(operator metav1.LabelSelectorOperator, names ...string) metav1.LabelSelectorRequirement {
 	return metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: operator, Values: names}
 }
 
@@ -37,30 +37,31 @@ func TestNamespacesOfAdmission(t *testing.T) {
 		return kopf.AdmissionSettings{ExcludedNamespaces: append([]string{}, names...)}
 	}
 	for name, tc := range map[string]struct {
-		reason   string
-		settings kopf.Settings
-		selector requirements
-		matched  bool // whether a match condition restricts the namespaces as well
-		judged   string
+		reason            string
+		settings          kopf.Settings
+		selector          requirements
+		hasMatchCondition bool // whether a match condition restricts the namespaces as well
+		wantReviewed      string
 	}{
 		"everywhere": {
 			"the operator's own namespace is excluded by default", kopf.Settings{},
-			requirements{selecting(notIn, "team-a")}, false, "kube-system shop team-b"},
+			requirements{namespaceRequirement(notIn, "team-a")}, false, "kube-system shop team-b"},
 		"names": {
 			"the entry selects the named namespaces", kopf.Settings{Namespaces: []string{"team-b", "shop"}},
-			requirements{selecting(in, "shop", "team-b"), selecting(notIn, "team-a")}, false, "shop team-b"},
+			requirements{namespaceRequirement(in, "shop", "team-b"), namespaceRequirement(notIn, "team-a")}, false,
+			"shop team-b"},
 		"own name": {
 			"the operator's own namespace is served if it is named", kopf.Settings{Namespaces: []string{"team-a"}},
-			requirements{selecting(in, "team-a")}, false, "team-a"},
+			requirements{namespaceRequirement(in, "team-a")}, false, "team-a"},
 		"patterns": {
 			"a pattern of namespaces becomes a match condition", kopf.Settings{Namespaces: []string{"team-*"}},
-			requirements{selecting(notIn, "team-a")}, true, "team-b"},
+			requirements{namespaceRequirement(notIn, "team-a")}, true, "team-b"},
 		"none excluded": {
 			"an empty list excludes no namespace", kopf.Settings{Admission: excluding()}, nil, false,
 			"kube-system shop team-a team-b"},
 		"excluded": {
 			"a list of exclusions replaces the default", kopf.Settings{Admission: excluding("shop", "kube-*")},
-			requirements{selecting(notIn, "shop")}, true, "team-a team-b"},
+			requirements{namespaceRequirement(notIn, "shop")}, true, "team-a team-b"},
 		"labels": {
 			"the entries select by labels, the operator by names only",
 			kopf.Settings{
@@ -82,7 +83,7 @@ func TestNamespacesOfAdmission(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
 				op, api := kopf.New("test.example.org", tc.settings), newAdmissionAPI()
-				api.Install(served)
+				api.Install(widgetResource)
 				for _, name := range []string{"shop", "team-a", "team-b"} {
 					labels := map[string]any{"team": strings.TrimPrefix(name, "team-")}
 					api.Put(allNamespaces, map[string]any{"metadata": map[string]any{"name": name, "labels": labels}})
@@ -93,7 +94,7 @@ func TestNamespacesOfAdmission(t *testing.T) {
 				})
 				p := startProgram(t, api, op)
 				time.Sleep(5 * time.Second)
-				for _, entry := range p.entries(t, validating) {
+				for _, entry := range p.entries(t, validatingResource) {
 					var got requirements
 					if entry.NamespaceSelector != nil {
 						got = entry.NamespaceSelector.MatchExpressions
@@ -105,7 +106,7 @@ func TestNamespacesOfAdmission(t *testing.T) {
 					for _, one := range entry.MatchConditions {
 						matched = matched || one.Name == "in-namespaces"
 					}
-					if matched != tc.matched {
+					if matched != tc.hasMatchCondition {
 						t.Errorf("%s: conditions %v", tc.reason, entry.MatchConditions)
 					}
 				}
@@ -122,8 +123,8 @@ func TestNamespacesOfAdmission(t *testing.T) {
 						judged = append(judged, namespace)
 					}
 				}
-				if got := strings.Join(judged, " "); got != tc.judged {
-					t.Errorf("%s: judged: got %q, want %q", tc.reason, got, tc.judged)
+				if got := strings.Join(judged, " "); got != tc.wantReviewed {
+					t.Errorf("%s: judged: got %q, want %q", tc.reason, got, tc.wantReviewed)
 				}
 				if err := p.stop(); err != nil {
 					t.Error(err)
@@ -148,7 +149,7 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 			})
 		p := startProgram(t, api, op)
 		time.Sleep(5 * time.Second)
-		for _, entry := range p.entries(t, validating) {
+		for _, entry := range p.entries(t, validatingResource) {
 			conditions := []string{}
 			for _, one := range entry.MatchConditions {
 				conditions = append(conditions, one.Name)

@@ -23,21 +23,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// socketless is a webhook server without a port.
-type socketless struct{ mux *http.ServeMux }
+// portlessServer is a webhook server without a port.
+type portlessServer struct{ mux *http.ServeMux }
 
-func (s *socketless) NeedLeaderElection() bool { return false }
+func (s *portlessServer) NeedLeaderElection() bool { return false }
 
-func (s *socketless) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
+func (s *portlessServer) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
 
-func (s *socketless) Start(ctx context.Context) error { <-ctx.Done(); return nil }
+func (s *portlessServer) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
-func (s *socketless) StartedChecker() healthz.Checker { return healthz.Ping }
+func (s *portlessServer) StartedChecker() healthz.Checker { return healthz.Ping }
 
-func (s *socketless) WebhookMux() *http.ServeMux { return s.mux }
+func (s *portlessServer) WebhookMux() *http.ServeMux { return s.mux }
 
 // post sends a request for admission to a path.
-func (s *socketless) post(t *testing.T, path string, asked map[string]any) (status int, verdict review.ObjectVerdict) {
+func (s *portlessServer) post(
+	t *testing.T, path string, asked map[string]any,
+) (status int, verdict review.ObjectVerdict) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"request": asked})
 	if err != nil {
@@ -71,9 +73,9 @@ func (c *countedPath) RoundTrip(r *http.Request) (*http.Response, error) {
 // operateServing is like operate, with a webhook server.
 func operateServing(
 	t *testing.T, server http.RoundTripper, op *kopf.Operator,
-) (on *socketless, ready *checkedManager, stop func()) {
+) (on *portlessServer, ready *checkedManager, stop func()) {
 	t.Helper()
-	on = &socketless{http.NewServeMux()}
+	on = &portlessServer{http.NewServeMux()}
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 		WebhookServer: on,
@@ -101,7 +103,7 @@ func operateServing(
 func TestAdmissionIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		lists := &countedPath{next: server, path: "/widgets"}
 		op := kopf.New("test.example.org")
 		widgets := kopf.For(op, &Widget{})
@@ -121,7 +123,7 @@ func TestAdmissionIsServed(t *testing.T) {
 		if status, _ := on.post(t, "/test.example.org/validate/other", request(nil)); status != 404 {
 			t.Errorf("an unknown path is not found: got %d", status)
 		}
-		if all := failing(ready.ready); len(all) > 0 {
+		if all := failing(ready.readyzChecks); len(all) > 0 {
 			t.Errorf("the operator is ready: %q", all)
 		}
 		if n := lists.count.Load(); n > 0 {
@@ -135,7 +137,7 @@ func TestAdmissionIsServed(t *testing.T) {
 func TestAdmissionPathsAsKopf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := memapi.New()
-		api.Install(served)
+		api.Install(widgetResource)
 		op := kopf.New("test.example.org", kopf.AsKopf())
 		widgets := kopf.For(op, &Widget{})
 		var calls []string
@@ -181,9 +183,9 @@ func TestAdmissionWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
+				server.Install(widgetResource)
 				object := body(map[string]any{"owner": "ann"})
-				server.Put(served, object)
+				server.Put(widgetResource, object)
 				op := kopf.New("test.example.org")
 				widgets := kopf.For(op, &Widget{})
 				register(op, widgets)
@@ -194,7 +196,7 @@ func TestAdmissionWaits(t *testing.T) {
 				if status, _ := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 503 {
 					t.Errorf("a request before the start is refused: got %d", status)
 				}
-				if len(failing(ready.ready)) == 0 {
+				if len(failing(ready.readyzChecks)) == 0 {
 					t.Error("the operator is not ready before the start")
 				}
 				time.Sleep(time.Minute)
@@ -202,7 +204,7 @@ func TestAdmissionWaits(t *testing.T) {
 					!verdict.Allowed {
 					t.Errorf("a request after the start is served: got %d, %+v", status, verdict)
 				}
-				if all := failing(ready.ready); len(all) > 0 {
+				if all := failing(ready.readyzChecks); len(all) > 0 {
 					t.Errorf("the operator is ready after the start: %q", all)
 				}
 			})

@@ -35,10 +35,10 @@ func TestAdmissionSettingsMistakes(t *testing.T) {
 // program creates its webhook server; a manager already has one.
 func TestAdmissionServer(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		given   kopf.AdmissionSettings
-		program string // the expected error in a program; empty is none
-		manager string // the expected error in a manager of the project
+		reason   string
+		settings kopf.AdmissionSettings
+		program  string // the expected error in a program; empty is none
+		manager  string // the expected error in a manager of the project
 	}{
 		"none": {
 			"a program needs a certificate, a manager has a server", kopf.AdmissionSettings{},
@@ -73,7 +73,7 @@ func TestAdmissionServer(t *testing.T) {
 			"", "Admission.Insecure: it is for kopf.Main",
 		},
 		"server": {
-			"Server is for programs only", kopf.AdmissionSettings{Server: &socketless{}},
+			"Server is for programs only", kopf.AdmissionSettings{Server: &portlessServer{}},
 			"", "Admission.Server: it is for kopf.Main",
 		},
 		"no client CA": {
@@ -97,7 +97,7 @@ func TestAdmissionServer(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, program := range []bool{true, false} {
-				op := kopf.New("test.example.org", kopf.Settings{Admission: tc.given})
+				op := kopf.New("test.example.org", kopf.Settings{Admission: tc.settings})
 				kopf.For(op, &Widget{}).Validate("fn", registerAdmission)
 				m, want := newManager(t, newScheme(t)), tc.manager
 				setUp := func() error { return op.SetupWithManager(m) }
@@ -124,8 +124,8 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
 	}}})
 	for on, want := range map[webhook.Server]string{
-		has:                                  "has a certificate already",
-		&socketless{mux: http.NewServeMux()}: "cannot be given a certificate",
+		has:                                      "has a certificate already",
+		&portlessServer{mux: http.NewServeMux()}: "cannot be given a certificate",
 	} {
 		m, err := ctrl.NewManager(memapi.Config(memapi.New()), ctrl.Options{
 			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: on,

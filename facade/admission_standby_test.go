@@ -24,9 +24,9 @@ func TestAdmissionOnStandby(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		server, on := memapi.New(), &socketless{http.NewServeMux()}
-		server.Install(served)
-		server.Put(served, body(map[string]any{"owner": "ann"}))
+		server, on := memapi.New(), &portlessServer{http.NewServeMux()}
+		server.Install(widgetResource)
+		server.Put(widgetResource, body(map[string]any{"owner": "ann"}))
 		op := kopf.New("test.example.org")
 		var created, started, cleaned atomic.Int64
 		var prefix atomic.Value
@@ -48,7 +48,7 @@ func TestAdmissionOnStandby(t *testing.T) {
 		m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 			WebhookServer: on, LeaderElection: true, LeaderElectionID: "l",
-			LeaderElectionResourceLockInterface: &foreignLease{},
+			LeaderElectionResourceLockInterface: &foreignLock{},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -66,15 +66,15 @@ func TestAdmissionOnStandby(t *testing.T) {
 			if said := fmt.Sprint(verdict.Status); got != status || message != "" && verdict.Status.Message != message {
 				t.Errorf("%s: unexpected response: got %d %s", when, got, said)
 			}
-			if unready := len(failing(ready.ready)) > 0; unready != (status == 503) {
-				t.Errorf("%s: readiness: %q", when, failing(ready.ready))
+			if unready := len(failing(ready.readyzChecks)) > 0; unready != (status == 503) {
+				t.Errorf("%s: readiness: %q", when, failing(ready.readyzChecks))
 			}
 		}
 		time.Sleep(30 * time.Second)
 		want("before the startup handler has ended", 503, "")
 		time.Sleep(time.Minute)
 		want("after the startup handler has ended", 200, "ann has 1, bob has 0")
-		server.Put(served, body(map[string]any{"owner": "bob"}))
+		server.Put(widgetResource, body(map[string]any{"owner": "bob"}))
 		time.Sleep(time.Second)
 		want("after a change of the object", 200, "ann has 0, bob has 1")
 		time.Sleep(24 * time.Hour)

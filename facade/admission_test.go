@@ -72,7 +72,9 @@ func reviewerOf(t *testing.T, op *kopf.Operator) *reviewer {
 		served.Handlers = append(served.Handlers, adapters.New(one.Handler, nil))
 	}
 	served.Handlers = adapters.ByFamily(served.Handlers).Admitting
-	return &reviewer{review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}}
+	return &reviewer{review.Reviewer{
+		ServedResources: func() []review.ServedResource { return []review.ServedResource{served} },
+	}}
 }
 
 func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) review.ObjectVerdict {
@@ -88,8 +90,8 @@ func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) 
 	return out.Response
 }
 
-// mutated applies the patch operations to the object, as the API server does.
-func mutated(t *testing.T, object any, operations []byte) map[string]any {
+// applyOperations applies the patch operations to the object, as the API server does.
+func applyOperations(t *testing.T, object any, operations []byte) map[string]any {
 	t.Helper()
 	before, err := json.Marshal(object)
 	if err != nil {
@@ -184,7 +186,8 @@ func TestMutate(t *testing.T) {
 			kopf.For(op, &Widget{}).Mutate("fn", func(_ context.Context, a *Admission) error { return tc.act(a) })
 			asked := request(nil)
 			verdict := verdictOf(t.Context(), t, op, asked)
-			want, got := mutated(t, asked["object"], ops(tc.want)), mutated(t, asked["object"], verdict.Patch)
+			want, got := applyOperations(t, asked["object"], ops(tc.want)),
+				applyOperations(t, asked["object"], verdict.Patch)
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s\n%s", tc.reason, d, verdict.Patch)
 			}
@@ -213,7 +216,7 @@ func TestMutateInTurn(t *testing.T) {
 		})
 	}
 	asked := request(nil)
-	after := mutated(t, asked["object"], verdictOf(t.Context(), t, op, asked).Patch)
+	after := applyOperations(t, asked["object"], verdictOf(t.Context(), t, op, asked).Patch)
 	if d := cmp.Diff([]int32{0, 2, 4}, seen); d != "" {
 		t.Errorf("each handler sees the changes of the handlers before it: -want, +got:\n%s", d)
 	}
@@ -310,7 +313,7 @@ func TestAdmissionPanics(t *testing.T) {
 		a.Patch(func(w *Widget) { w.Spec.Extra["a"] = "b" })
 		return nil
 	})
-	widgets.Mutate("goexit", func(context.Context, *Admission) error { goexit(); return nil })
+	widgets.Mutate("goexit", func(context.Context, *Admission) error { exitGoroutine(); return nil })
 	verdict := verdictOf(t.Context(), t, op, request(nil))
 	if verdict.Allowed || verdict.Patch != nil || verdict.Status.Message != "panic: w1" {
 		t.Errorf("a panic denies the request: got %+v, %+v", verdict, verdict.Status)

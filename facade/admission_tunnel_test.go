@@ -32,7 +32,7 @@ import (
 // quotaEndpoint returns the URL and the CA of the handler's entry; empty if there is no entry.
 func quotaEndpoint(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
 	t.Helper()
-	data, err := json.Marshal(api.Object(validating, "", "shared.example.org"))
+	data, err := json.Marshal(api.Object(validatingResource, "", "shared.example.org"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +68,18 @@ func TestTunnelUnderMain(t *testing.T) {
 		Managed: "shared.example.org", Tunnel: tunnel, Port: freePort(t),
 	})
 	first, bundle := waitForURL(t, api, "")
-	wantDenial(t, first, func() (*tls.Config, error) { return trustingIn(bundle), nil })
+	wantDenial(t, first, func() (*tls.Config, error) { return trustBundle(bundle), nil })
 	secret := strings.TrimSuffix(strings.SplitN(first, "/", 4)[3], quotaPath)
 	if len(secret) < 32 || strings.Contains(secret, "/") {
 		t.Errorf("the path has a secret that cannot be guessed: got %q", first)
 	}
 	guessed := strings.Replace(first, "/"+secret, "", 1)
-	if err := askQuota(t, guessed, trustingIn(bundle)); err == nil || !strings.Contains(err.Error(), "404") {
+	if err := askQuota(t, guessed, trustBundle(bundle)); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("nothing is served without the secret: got %v", err)
 	}
 	tunnel.Move()
 	second, bundle := waitForURL(t, api, first)
-	wantDenial(t, second, func() (*tls.Config, error) { return trustingIn(bundle), nil })
+	wantDenial(t, second, func() (*tls.Config, error) { return trustBundle(bundle), nil })
 	stop()
 	if url, _ := quotaEndpoint(t, api); url != "" {
 		t.Errorf("the exit removes the entry of the tunnel: got %q", url)
@@ -117,7 +117,7 @@ func TestDetectClusterUnderMain(t *testing.T) {
 			t.Errorf("%s: unexpected URL of the entry: want %s, got %s", version, want, url)
 		}
 		for _, host := range append(tunnels.DetectableHosts(), "here.example.org", "localhost") {
-			trust := trustingIn(bundle)
+			trust := trustBundle(bundle)
 			trust.ServerName = host
 			if err := askQuota(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trust); err != nil {
 				t.Errorf("the certificate is valid for %s: got %v", host, err)
@@ -163,7 +163,7 @@ func TestClientCAUnderMain(t *testing.T) {
 		url := fmt.Sprintf("https://localhost:%d%s", port, quotaPath)
 		as := func(pair *tls.Certificate) func() (*tls.Config, error) {
 			return func() (*tls.Config, error) {
-				config, err := trusting(dump)()
+				config, err := trustCAFile(dump)()
 				if err == nil && pair != nil {
 					config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 						return pair, nil

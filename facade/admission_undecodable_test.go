@@ -19,10 +19,10 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 	broken := body(map[string]any{"owner": "bob", "size": "three"})
 	fixed := body(map[string]any{"owner": "bob", "size": int64(3)})
 	for name, tc := range map[string]struct {
-		reason string
-		asked  map[string]any
-		sizes  []int32 // in the old and the new object, if the handler is called
-		denied string
+		reason     string
+		request    map[string]any
+		sizes      []int32 // in the old and the new object, if the handler is called
+		wantDenial string
 	}{
 		"Repaired": {"an update that repairs the object calls the handler", map[string]any{
 			"operation": "UPDATE", "oldObject": broken, "object": fixed,
@@ -37,7 +37,7 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			operations := []admissionv1.Operation{admissionv1.Create, admissionv1.Update}
-			if tc.asked["operation"] == "DELETE" {
+			if tc.request["operation"] == "DELETE" {
 				// A mutating handler of deletions must not have other operations.
 				operations = []admissionv1.Operation{admissionv1.Delete}
 			}
@@ -55,7 +55,7 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 					sizes = []int32{a.Old.Spec.Size, a.Object.Spec.Size}
 					return nil
 				})
-				verdict := verdictOf(t.Context(), t, op, request(tc.asked))
+				verdict := verdictOf(t.Context(), t, op, request(tc.request))
 				if d := cmp.Diff(tc.sizes, sizes); d != "" {
 					t.Errorf("%s: %s: sizes, -want, +got:\n%s", family, tc.reason, d)
 				}
@@ -63,7 +63,7 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 				if verdict.Status != nil {
 					message = verdict.Status.Message
 				}
-				if verdict.Allowed != (tc.denied == "") || !strings.Contains(message, tc.denied) {
+				if verdict.Allowed != (tc.wantDenial == "") || !strings.Contains(message, tc.wantDenial) {
 					t.Errorf("%s: %s: allowed %t: %q", family, tc.reason, verdict.Allowed, message)
 				}
 			}

@@ -29,7 +29,7 @@ type TaskFunc[T client.Object] func(ctx context.Context, r *Task[T]) error
 // after a restart of the operator. A success or a permanent failure ends it in this process; other errors are retried.
 // It must return when Stopping is closed. Kopf: daemon.
 func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...daemonOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}}
+	h := handlers.Handler{ID: id, Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true}}
 	if _, ok := prepareHandler(s, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
 		s.registerBackground("Daemon", h, fn)
 	}
@@ -39,7 +39,7 @@ func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...daemonOption) {
 // end of a call, see [Sharp] and [Idle]. Zero means one call. A permanent failure stops the timer in this process.
 // [Retries] and [Timeout] apply to each tick. Kopf: timer.
 func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], opts ...timerOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Spawning,
+	h := handlers.Handler{ID: id, Family: handlers.Background,
 		Background: &handlers.BackgroundOptions{Interval: interval}}
 	var problems []error
 	if interval < 0 {
@@ -105,7 +105,7 @@ func newTask[T client.Object](
 	}
 	return &Task[T]{
 		Object: c.Object, ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.Client,
-		APIReader: cluster.live, change: c, done: ctx.Done(),
+		APIReader: cluster.apiReader, change: c, done: ctx.Done(),
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *Task[T]) Sleep(d time.Duration) bool {
 	stopping := r.Stopping()
 	if err := defaults.CheckMinimumDuration(d); err != nil {
 		r.change.mistakes.noteSleep(r.change.log, err)
-		d = unitlessDelay
+		d = delayWithoutUnit
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -158,7 +158,7 @@ func (r *Task[T]) StopReason() error { return r.liveState().StopReason() }
 // liveState returns the running background function, as the engine sees it.
 func (r *Task[T]) liveState() handlers.LiveObject {
 	r.change.mustHaveCall()
-	return r.change.call.Live
+	return r.change.call.LiveObject
 }
 
 // Patch is like [Change.Patch], and is also written after an error. Kopf: patch.

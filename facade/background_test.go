@@ -69,7 +69,7 @@ func TestBackgroundOptions(t *testing.T) {
 		h := r.Handler
 		if d := cmp.Diff(
 			want[i], *h.Background, cmpopts.IgnoreFields(handlers.BackgroundOptions{}, "InitialDelay"),
-		); d != "" || h.Family != handlers.Spawning {
+		); d != "" || h.Family != handlers.Background {
 			t.Errorf("%s: family %v, -want, +got:\n%s", h.ID, h.Family, d)
 		}
 		if delay, err := h.Background.InitialDelay(
@@ -208,7 +208,7 @@ func TestRun(t *testing.T) {
 		return nil
 	})
 	a := call(t, op, body(map[string]any{"owner": "old"}), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}, l
+		a.Call.Cause, a.Call.LiveObject = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}, l
 		a.Call.Object = nil // as the engine leaves it
 	})
 	if a.Outcome.Err != nil || a.ResultToWrite() != int64(7) || len(a.AllTransforms()) != 1 {
@@ -225,7 +225,7 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Latest(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}, &fakeLive{
+		a.Call.Cause, a.Call.LiveObject = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}, &fakeLive{
 			object: body(map[string]any{"size": "three"}),
 		}
 	})

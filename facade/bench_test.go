@@ -47,7 +47,7 @@ func benchmarkCreation[T client.Object](b *testing.B, selected func(op *kopf.Ope
 	defer kopf.LookAtFirstCallsOnly()()
 	op := kopf.New("test.example.org")
 	selected(op).OnCreate("fn", func(context.Context, *kopf.Change[T]) error { return nil })
-	handler := planned(b, op)
+	handler := plannedHandler(b, op)
 	reconciler := adapters.New(handler, nil)
 	object := body(largeSpec())
 	b.ReportAllocs()
@@ -68,7 +68,7 @@ func BenchmarkFilters(b *testing.B) {
 		widgets = widgets.When(func(_ context.Context, w *Widget) bool { return w.Spec.Owner == "ann" })
 	}
 	widgets.OnCreate("fn", succeed)
-	handler := planned(b, op)
+	handler := plannedHandler(b, op)
 	object := body(largeSpec())
 	b.ReportAllocs()
 	for b.Loop() {
@@ -79,7 +79,7 @@ func BenchmarkFilters(b *testing.B) {
 	}
 }
 
-func planned(b *testing.B, op *kopf.Operator) *handlers.Handler {
+func plannedHandler(b *testing.B, op *kopf.Operator) *handlers.Handler {
 	b.Helper()
 	scheme := runtime.NewScheme()
 	if err := addWidgets(scheme); err != nil {

@@ -65,12 +65,12 @@ func (c *Change[T]) Latest() T {
 func (c *Change[T]) newestObject() *jsontext.LazyObject {
 	var newest *jsontext.LazyObject
 	switch {
-	case c.returned.Load(): // a goroutine outlived the handler: the engine's state is no longer valid for this call
-	case c.call.Live != nil:
-		newest = c.call.Live.Object()
-	case c.call.Newest != nil:
+	case c.hasReturned.Load(): // a goroutine outlived the handler: the engine's state is no longer valid for this call
+	case c.call.LiveObject != nil:
+		newest = c.call.LiveObject.Object()
+	case c.call.LatestState != nil:
 		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
-		newest = jsontext.NewFromValue(c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
+		newest = jsontext.NewFromValue(c.call.LatestState.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
 	}
 	if newest == nil { // deleted, or replaced by another object: use the state at the start of the call
 		newest = c.call.Cause.Object
@@ -99,8 +99,8 @@ func (c *Change[T]) Resource() Resource {
 }
 
 // errByHand is returned by methods of a Change, Task, WatchEvent or Admission that does not come from an operator.
-var errByHand = errors.New("kopf: only an operator creates a Change, Task, WatchEvent or Admission; in a test, use " +
-	"NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
+var errWithoutOperator = errors.New("kopf: only an operator creates a Change, Task, WatchEvent or Admission; in a " +
+	"test, use NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
 	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")
 
 // hasNoCall reports whether the value does not come from an operator.
@@ -110,18 +110,18 @@ func (c *Change[T]) hasNoCall() bool { return c == nil || c.call == nil }
 // nil dereference would not explain the mistake.
 func (c *Change[T]) mustHaveCall() {
 	if c.hasNoCall() {
-		panic(errByHand)
+		panic(errWithoutOperator)
 	}
 }
 
 // mustHaveCall panics for a value that does not come from an operator.
 func (a *Admission[T]) mustHaveCall() {
 	if a == nil || a.call == nil {
-		panic(errByHand)
+		panic(errWithoutOperator)
 	}
 }
 
-var errInPatch = errors.New(
+var errCalledInPatch = errors.New(
 	"a function of Patch uses a method of its handler's Change, or kopf.Result or kopf.FieldChange: " +
 		"call that before Patch",
 )
@@ -135,7 +135,7 @@ func (c *Change[T]) lockCalls() {
 		return
 	}
 	if codec.IsInCall() {
-		panic(errInPatch)
+		panic(errCalledInPatch)
 	}
 	c.mu.Lock()
 }

@@ -91,13 +91,13 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 					c.Resource().Shortcuts[0] = "tampered"
 					return err
 				})
-			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = newerObject(newer) }, "old"},
+			}, func(a *execution.Attempt, newer map[string]any) { a.Call.LatestState = newerObject(newer) }, "old"},
 		"event": {"an event handler keeps the object of its call", func(s kopf.Selection[*Widget], got *usedCall) {
 			s.OnEvent("fn", func(_ context.Context, e *kopf.WatchEvent[*Widget]) (err error) {
 				*got, err = use(e, owner)
 				return err
 			})
-		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = newerObject(newer) }, "old"},
+		}, func(a *execution.Attempt, newer map[string]any) { a.Call.LatestState = newerObject(newer) }, "old"},
 		"run": {"a daemon gets the current object", func(s kopf.Selection[*Widget], got *usedCall) {
 			s.Daemon("fn", func(_ context.Context, r *Run) (err error) {
 				*got, err = use(r, owner)
@@ -105,7 +105,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 			})
 		}, func(a *execution.Attempt, newer map[string]any) {
 			a.Call.Cause = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}
-			a.Call.Live, a.Call.Object = &fakeLive{object: newer}, nil
+			a.Call.LiveObject, a.Call.Object = &fakeLive{object: newer}, nil
 		}, "new"},
 	}
 	for name, tc := range cases {
@@ -151,7 +151,7 @@ func TestLatest(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var latest *Widget
-			op := one(func(_ context.Context, c *Change) error {
+			op := newCreationOperator(func(_ context.Context, c *Change) error {
 				c.Patch(func(w *Widget) { w.Spec.Big = 1 })
 				latest = c.Latest()
 				latest.Spec.Extra = map[string]string{"mine": "yes"}
@@ -161,7 +161,7 @@ func TestLatest(t *testing.T) {
 				return nil
 			})
 			a := call(t, op, body(map[string]any{"owner": "old"}), nil, func(a *execution.Attempt) {
-				a.Call.Newest = newerObject(tc.newest)
+				a.Call.LatestState = newerObject(tc.newest)
 			})
 			if latest.Spec.Owner != tc.want || latest.Spec.Big != 0 || a.Outcome.Blocked != tc.failed {
 				t.Errorf("%s: got %+v, outcome %+v", tc.reason, latest.Spec, a.Outcome)

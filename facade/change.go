@@ -64,7 +64,8 @@ type Change[T client.Object] struct {
 	original *codec.Original[T]    // Object as decoded, to find changes without Patch; often nil
 	errs     []error               // of method calls; they fail the handler when it returns
 	declared *children.Declaration // by Ensure in this call; nil without a call of Ensure
-	returned atomic.Bool           // the handler has returned; atomic, because readers of the newest state do not lock
+	// the handler has returned; atomic, because readers of the newest state do not lock
+	hasReturned atomic.Bool
 }
 
 // adaptFunction adapts the function to the engine: it creates the argument, and prunes children after a success.
@@ -90,7 +91,7 @@ func (s Selection[T]) newChange(
 func newChange[T client.Object](
 	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clientSet, said *loggedMistakes,
 ) (*Change[T], error) {
-	object, err := codec.DecodeFrom(call.Given, call.WorkingCopy)
+	object, err := codec.DecodeFrom(call.EncodedObject, call.WorkingCopy)
 	if call.Cause.Deleting && execution.IsUndecodable(err) {
 		// Usually, an object that does not decode waits until it is changed. A deletion must not wait: the finalizer
 		// would hold the object forever.
@@ -101,7 +102,7 @@ func newChange[T client.Object](
 	}
 	c := &Change[T]{
 		Object: object, Reason: Reason(call.Cause.Reason), Retry: call.Retry, Started: call.Started,
-		APIReader: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
+		APIReader: cluster.apiReader, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, cluster: cluster,
 	}
 	c.Client = c.checkedClient(cluster)
@@ -133,7 +134,7 @@ var errReturned = errors.New("the handler has returned: its object cannot be cha
 func (c *Change[T]) runLocked(act func() error) {
 	c.lockCalls()
 	defer c.mu.Unlock()
-	if c.returned.Load() {
+	if c.hasReturned.Load() {
 		c.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
 		return
 	}
@@ -160,7 +161,7 @@ func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
 func (c *Change[T]) finishCall(err error) error {
 	c.lockCalls()
 	defer c.mu.Unlock()
-	c.returned.Store(true)
+	c.hasReturned.Store(true)
 	if len(c.errs) > 0 {
 		err = errors.Join(append([]error{err}, c.errs...)...)
 	}
@@ -195,7 +196,7 @@ func Result[V any](from Results, id string) (V, error) {
 // RawResult returns a copy of a result as JSON values, see [Result].
 func (c *Change[T]) RawResult(id string) (any, error) {
 	if c.hasNoCall() {
-		return nil, errByHand
+		return nil, errWithoutOperator
 	}
 	value, err := c.storedResult(id)
 	if err != nil {
@@ -210,20 +211,20 @@ func (c *Change[T]) RawResult(id string) (any, error) {
 func (c *Change[T]) storedResult(id string) (any, error) {
 	c.lockCalls()
 	defer c.mu.Unlock()
-	if c.returned.Load() {
+	if c.hasReturned.Load() {
 		return nil, errReturned
 	}
 	body, err := c.call.WorkingCopy()
 	if err != nil {
 		return nil, err
 	}
-	if c.call.Live != nil {
+	if c.call.LiveObject != nil {
 		body = c.newestBody()
 	}
 	// The result may be stored under a former id of its handler.
 	ids := []string{id}
 	if c.call.Handler != nil {
-		ids = append(ids, c.call.Handler.Renamed.FormerIDs(id)...)
+		ids = append(ids, c.call.Handler.KindFormerIDs.FormerIDs(id)...)
 	}
 	for _, id := range ids {
 		if value, _ := diff.ResolvePath(body, diff.Path{"status", id}); value != nil {

@@ -42,7 +42,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			called := false
-			op := one(func(context.Context, *Change) error { called = true; return nil })
+			op := newCreationOperator(func(context.Context, *Change) error { called = true; return nil })
 			a := call(t, op, body(c.spec), nil)
 			if called {
 				t.Error("an object that does not decode does not call the handler")
@@ -62,7 +62,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 // TestObjectsThatDoNotFitCanBeDeleted shows that the retries of a delete handler also apply to an object that does
 // not fit the Go type.
 func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
-	op := one(succeed, kopf.Retries(1))
+	op := newCreationOperator(succeed, kopf.Retries(1))
 	a := call(
 		t, op, body(map[string]any{"size": "three"}), nil, func(a *execution.Attempt) { a.Call.Cause.Deleting = true },
 	)
@@ -74,7 +74,7 @@ func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
 // TestChange shows the fields of a change.
 func TestChange(t *testing.T) {
 	var got *Change
-	op := one(func(_ context.Context, c *Change) error { got = c; return nil })
+	op := newCreationOperator(func(_ context.Context, c *Change) error { got = c; return nil })
 	c, err := memapi.NewClient(memapi.New())
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,8 @@ func TestOldIsNeverNil(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got *Widget
-			a := call(t, one(func(_ context.Context, c *Change) error { got = c.Old; return nil }), body(nil), c.old)
+			a := call(t, newCreationOperator(func(_ context.Context, c *Change) error { got = c.Old; return nil }),
+				body(nil), c.old)
 			if a.Outcome.Err != nil {
 				t.Fatal(a.Outcome.Err)
 			}
@@ -154,7 +155,7 @@ func TestHandlersGetCopies(t *testing.T) {
 		map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}},
 	),
 		map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
-	typed := one(func(_ context.Context, c *Change) error {
+	typed := newCreationOperator(func(_ context.Context, c *Change) error {
 		c.Object.Spec.Extra["a"], c.Old.Spec.Extra["a"] = "x", "x"
 		c.Object.Spec.Parts[0].Name = "x"
 		return nil
@@ -204,7 +205,7 @@ func TestEvents(t *testing.T) {
 // TestFlush shows that an error of Flush names the object and the handler.
 func TestFlush(t *testing.T) {
 	broken := errors.New("the API server is away")
-	op := one(func(ctx context.Context, c *Change) error { return c.Flush(ctx) })
+	op := newCreationOperator(func(ctx context.Context, c *Change) error { return c.Flush(ctx) })
 	a := call(
 		t, op, body(nil), nil,
 		func(a *execution.Attempt) { a.FlushNow = func(context.Context) error { return broken } },
@@ -217,7 +218,7 @@ func TestFlush(t *testing.T) {
 // TestDiffIsRaw shows that the diff of a change includes fields that the Go type does not have.
 func TestDiffIsRaw(t *testing.T) {
 	var got kopf.Diff
-	op := one(func(_ context.Context, c *Change) error { got = c.Diff; return nil })
+	op := newCreationOperator(func(_ context.Context, c *Change) error { got = c.Diff; return nil })
 	want := kopf.Diff{{Op: diff.Change, Path: diff.Path{"spec", "unknown"}, Old: int64(1), New: "x"}}
 	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Cause.Diff = diff.Diff(want) })
 	if d := cmp.Diff(want, got); d != "" {

@@ -38,9 +38,9 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
 	case c.hasNoCall():
-		return errByHand
-	case c.call.Writes == nil:
-		return errOnlyReading
+		return errWithoutOperator
+	case c.call.Writer == nil:
+		return errReadOnly
 	case c.Reason == ReasonDelete:
 		return c.ensureError(Permanent(errEnsureInDeletion))
 	}
@@ -53,8 +53,8 @@ func (r *Task[T]) Ensure(ctx context.Context, children ...any) error {
 	c := r.change
 	switch {
 	case c.hasNoCall():
-		return errByHand
-	case c.returned.Load():
+		return errWithoutOperator
+	case c.hasReturned.Load():
 		return c.ensureError(errReturned)
 	// A daemon has no ticks that would end a set, so each call of Ensure declares the whole set.
 	case c.call.Handler.Background.Daemon:
@@ -77,7 +77,7 @@ func (c *Change[T]) addChildren(ctx context.Context, working func() (map[string]
 func (c *Change[T]) currentDeclaration(working func() (map[string]any, error)) (*children.Declaration, error) {
 	c.lockCalls()
 	defer c.mu.Unlock()
-	if c.returned.Load() {
+	if c.hasReturned.Load() {
 		return nil, errReturned
 	}
 	if c.declared == nil {
@@ -93,7 +93,7 @@ func (c *Change[T]) currentDeclaration(working func() (map[string]any, error)) (
 // asParent returns the handled object as the owner of children. The argument own is the working copy; nil stands for
 // the newest state, in background functions.
 func (c *Change[T]) asParent(own map[string]any) children.Parent {
-	return children.Parent{Newest: c.newestBody, Own: own, Writes: c.call.Writes}
+	return children.Parent{NewestState: c.newestBody, CallState: own, Writes: c.call.Writer}
 }
 
 // asDeclarer returns the identity under which the set of children is stored.
@@ -125,7 +125,7 @@ func (c *Change[T]) ensureError(err error) error {
 //
 //	return c.Ensure(ctx, kopf.Once(secret))
 func Once(child any) any {
-	return &children.Ruled{Given: child, Rules: children.Rules{Once: true}}
+	return &children.RuledDeclaration{Object: child, Rules: children.Rules{Once: true}}
 }
 
 // UntilDone returns children, one or a list, that [Change.Ensure] applies until they are done, such as Jobs with
@@ -135,7 +135,7 @@ func Once(child any) any {
 // A child is done if a condition Complete, Succeeded or Failed is true, or its phase is Succeeded or Failed. Without
 // [Selection.Owns], a child that disappears counts as done.
 func UntilDone(child any) any {
-	return &children.Ruled{Given: child, Rules: children.Rules{UntilDone: true}}
+	return &children.RuledDeclaration{Object: child, Rules: children.Rules{UntilDone: true}}
 }
 
 // retainOption is an option of [Retain].
@@ -150,7 +150,7 @@ func Retain(child any, options ...retainOption) any {
 	for _, option := range options {
 		rules = rules.MergedWith(option.rules)
 	}
-	return &children.Ruled{Given: child, Rules: rules}
+	return &children.RuledDeclaration{Object: child, Rules: rules}
 }
 
 // AdoptFormer takes over children that a former object of the same kind, namespace and name left by [Retain].
@@ -170,7 +170,7 @@ func AdoptFormer() retainOption {
 // or scope, is an error, and a warning under [AsKopf].
 func (c *Change[T]) Adopt(children ...any) error {
 	if c.hasNoCall() {
-		return errByHand
+		return errWithoutOperator
 	}
 	owner := &unstructured.Unstructured{Object: c.newestBody()}
 	if err := c.cluster.children.Adopt(owner, children, c.Client, c.log); err != nil {

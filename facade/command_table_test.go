@@ -16,17 +16,17 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// documented is a row of the table of flags in docs/command-line.md.
-type documented struct{ letter, commands, variable, setting string }
+// flagRow is a row of the table of flags in docs/command-line.md.
+type flagRow struct{ letter, commands, variable, setting string }
 
 // flagsTable returns the page and the rows of that table by the names of the flags.
-func flagsTable(t *testing.T) (text string, rows map[string]documented) {
+func flagsTable(t *testing.T) (text string, rows map[string]flagRow) {
 	t.Helper()
 	data, err := os.ReadFile("../docs/command-line.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows = map[string]documented{}
+	rows = map[string]flagRow{}
 	for line := range strings.Lines(string(data)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) != 8 || !strings.HasPrefix(cells[1], " `--") {
@@ -35,7 +35,7 @@ func flagsTable(t *testing.T) (text string, rows map[string]documented) {
 		for i, cell := range cells {
 			cells[i] = strings.Trim(cell, " `")
 		}
-		rows[strings.TrimPrefix(cells[1], "--")] = documented{
+		rows[strings.TrimPrefix(cells[1], "--")] = flagRow{
 			strings.TrimPrefix(cells[2], "-"), cells[3], cells[4], cells[5],
 		}
 	}
@@ -43,10 +43,10 @@ func flagsTable(t *testing.T) (text string, rows map[string]documented) {
 }
 
 // variable matches the environment variable in the help of a flag.
-var variable = regexp.MustCompile(`\[\$KOPF_[A-Z_]+\]`)
+var variablePattern = regexp.MustCompile(`\[\$KOPF_[A-Z_]+\]`)
 
 // command matches the name in a row of the table of commands.
-var command = regexp.MustCompile("(?m)^\\| `([a-z-]+)")
+var commandPattern = regexp.MustCompile("(?m)^\\| `([a-z-]+)")
 
 // TestCommandsTable shows that the documented table of commands is complete and has no other commands.
 func TestCommandsTable(t *testing.T) {
@@ -61,7 +61,7 @@ func TestCommandsTable(t *testing.T) {
 	_, table, _ := strings.Cut(text, "| Command | Effect |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var documented []string
-	for _, found := range command.FindAllStringSubmatch(table, -1) {
+	for _, found := range commandPattern.FindAllStringSubmatch(table, -1) {
 		documented = append(documented, found[1])
 	}
 	slices.Sort(names)
@@ -93,7 +93,7 @@ func TestFlagsTable(t *testing.T) {
 			if row.variable != "" {
 				want = fmt.Sprintf("[$KOPF_%s_%s]", strings.ToUpper(strings.ReplaceAll(name, "-", "_")), row.variable)
 			}
-			if got := variable.FindString(flag.Usage); want != got {
+			if got := variablePattern.FindString(flag.Usage); want != got {
 				t.Errorf("the variable of --%s of %s is %v, not %v", flag.Name, name, got, want)
 			}
 			if row.letter != flag.Shorthand {

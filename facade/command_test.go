@@ -35,7 +35,7 @@ func withoutCluster(t *testing.T) {
 // TestWrongCommandLines shows the exit codes and the errors of invalid command lines.
 func TestWrongCommandLines(t *testing.T) {
 	withoutCluster(t)
-	broken := one(nil)
+	broken := newCreationOperator(nil)
 	missing := filepath.Join(t.TempDir(), "missing.yaml")
 	cases := map[string]struct {
 		reason string
@@ -45,37 +45,39 @@ func TestWrongCommandLines(t *testing.T) {
 		want   []string
 	}{
 		"both scopes": {
-			"-A together with -n is an error", one(succeed), []string{"-A", "-n", "a"}, 2,
+			"-A together with -n is an error", newCreationOperator(succeed), []string{"-A", "-n", "a"}, 2,
 			[]string{"exclude each other", "--help"},
 		},
 		"both scopes of run": {
-			"run -A together with -n is an error", one(succeed), []string{"run", "-A", "-n", "a"}, 2,
+			"run -A together with -n is an error", newCreationOperator(succeed), []string{"run", "-A", "-n", "a"}, 2,
 			[]string{"exclude each other", "run --help"},
 		},
 		"unknown flag": {
 			"an unknown flag is an error",
-			one(succeed), []string{"--namspace", "a"}, 2, []string{"unknown flag: --namspace", "--help"},
+			newCreationOperator(succeed), []string{"--namspace", "a"}, 2,
+			[]string{"unknown flag: --namspace", "--help"},
 		},
 		"unknown command": {
 			"an unknown command is an error",
-			one(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`},
+			newCreationOperator(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`},
 		},
 		"files": {
-			"a file argument is an error, unlike in Kopf", one(succeed), []string{"run", "handlers.py"}, 2,
+			"a file argument is an error, unlike in Kopf", newCreationOperator(succeed), []string{"run", "handlers.py"},
+			2,
 			[]string{`argument "handlers.py"`},
 		},
 		"namespace": {
-			"an invalid name of a namespace is an error", one(succeed), []string{"-n", "team_a"}, 2,
+			"an invalid name of a namespace is an error", newCreationOperator(succeed), []string{"-n", "team_a"}, 2,
 			[]string{`"team_a" is not the name of a namespace`},
 		},
 		"unknown format": {
 			"an unknown log format is an error that lists the formats",
-			one(succeed), []string{"-A", "--log-format", "xml"}, 2,
+			newCreationOperator(succeed), []string{"-A", "--log-format", "xml"}, 2,
 			[]string{`unknown log format "xml": it is plain, full or json`},
 		},
 		"quiet and verbose": {
 			"-q together with -v is an error",
-			one(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"},
+			newCreationOperator(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"},
 		},
 		"mistakes in registrations": {
 			"errors of registrations are reported without a cluster", broken, []string{"-A"}, 1,
@@ -212,15 +214,15 @@ func TestPeeringOfFlags(t *testing.T) {
 }
 
 // nowhere is the kubeconfig of a cluster that does not exist.
-const nowhere = "internal/commandline/testdata/nowhere.yaml"
+const unreachableKubeconfig = "internal/commandline/testdata/nowhere.yaml"
 
 // TestRunStops shows that a run whose context has ended exits with code 0, and prints a hint if no scope is given.
 func TestRunStops(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		inCode []string
-		args   []string
-		hint   bool
+		reason     string
+		namespaces []string
+		args       []string
+		wantHint   bool
 	}{
 		"no scope":      {"a run without a scope prints a hint", nil, nil, true},
 		"whole cluster": {"a run with -A prints no hint", nil, []string{"-A", "--log-format=JSON"}, false},
@@ -236,20 +238,20 @@ func TestRunStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withoutCluster(t)
 			op := kopf.New("test.example.org", kopf.Settings{
-				Namespaces: c.inCode, AddToScheme: runtime.SchemeBuilder{addWidgets},
+				Namespaces: c.namespaces, AddToScheme: runtime.SchemeBuilder{addWidgets},
 			})
 			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 			var stderr bytes.Buffer
 			cmd := op.Command()
-			cmd.SetArgs(append(c.args, "--kubeconfig", nowhere, "-q"))
+			cmd.SetArgs(append(c.args, "--kubeconfig", unreachableKubeconfig, "-q"))
 			cmd.SetErr(&stderr)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if code := kopf.ExitCode(cmd.ExecuteContext(ctx)); code != 0 {
 				t.Errorf("%s: exit code %d: %s", c.reason, code, stderr.String())
 			}
-			if hinted := strings.Contains(stderr.String(), "Neither -n nor -A is given"); hinted != c.hint {
-				t.Errorf("%s\nhint: got %v, want %v: %s", c.reason, hinted, c.hint, stderr.String())
+			if hinted := strings.Contains(stderr.String(), "Neither -n nor -A is given"); hinted != c.wantHint {
+				t.Errorf("%s\nhint: got %v, want %v: %s", c.reason, hinted, c.wantHint, stderr.String())
 			}
 		})
 	}

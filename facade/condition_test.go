@@ -16,7 +16,7 @@ import (
 // TestOwnConditions shows that a handler's own condition is visible in its object and to later handlers, and that
 // its transition time changes only with its status, for handlers of all families.
 func TestOwnConditions(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		seen := &journal{}
 		up := func(o *kopf.Unstructured) string {
 			list := kopf.GetFieldOr(o, "status.conditions", []metav1.Condition(nil))
@@ -49,7 +49,7 @@ func TestOwnConditions(t *testing.T) {
 			}, kopf.InitialDelay(time.Minute))
 		})
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		seen.requireLines(t, "False Starts", "False Starts")
 		began := e.transitionTime("Up")
 		time.Sleep(2 * time.Minute)
@@ -115,7 +115,7 @@ func TestInvalidOwnConditions(t *testing.T) {
 		}, text("the status of the object is not a mapping")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, c.edit, func(e conditional) {
+			withConditionFixture(t, c.edit, func(e conditionFixture) {
 				_, log, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 					s.Conditions()
 					s.OnCreate("create", func(_ context.Context, change *dynamicChange) error {
@@ -124,7 +124,7 @@ func TestInvalidOwnConditions(t *testing.T) {
 					})
 				})
 				defer stop()
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				told := log.with("Handler failed permanently")
 				if len(told) == 0 || !strings.Contains(strings.ReplaceAll(told[0], `\"`, `"`), c.want) {
 					t.Errorf("%s: got the log lines %q, want %q in the first", c.reason, told, c.want)
@@ -136,7 +136,7 @@ func TestInvalidOwnConditions(t *testing.T) {
 
 // TestOwnConditionsInFilters shows that a filter must not set conditions.
 func TestOwnConditionsInFilters(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		_, log, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.OnCreate("create", func(context.Context, *dynamicChange) error { return nil }, kopf.WhenChange(
 				func(_ context.Context, c *dynamicChange) bool {
@@ -146,7 +146,7 @@ func TestOwnConditionsInFilters(t *testing.T) {
 			))
 		})
 		defer stop()
-		e.build(nil)
+		e.createHouse(nil)
 		if d := cmp.Diff([]string{"observed 0 of 1"}, e.summary()); d != "" ||
 			len(log.with("a filter can neither")) == 0 {
 			t.Errorf("a condition set by a filter is logged and not written: -want, +got:\n%s", d)

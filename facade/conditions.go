@@ -42,8 +42,8 @@ var errNoStatus = errors.New(`the status of the kind is not a subresource: add "
 // permanently. See docs/conditions.md.
 func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	c.runLocked(func() error {
-		if c.call.Writes == nil {
-			return errOnlyReading
+		if c.call.Writer == nil {
+			return errReadOnly
 		}
 		wanted := conditions.Condition{Type: conditionType, Status: string(status), Reason: reason, Message: message}
 		if err := c.setCondition(wanted); err != nil {
@@ -60,7 +60,7 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	}
 	// The condition is about the generation that the handler has seen. A background function sees the newest one.
 	body, now := c.call.Cause.Body(), time.Now()
-	if c.call.Live != nil {
+	if c.call.LiveObject != nil {
 		body = c.newestBody()
 	}
 	wanted.Generation = conditions.GenerationOf(body)
@@ -71,11 +71,11 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 		}
 		return nil
 	}
-	if err := c.call.Writes.AddTransform(set); err != nil {
+	if err := c.call.Writer.AddTransform(set); err != nil {
 		return err
 	}
 	// r.Object of a background function stays as it is.
-	if c.call.Live != nil {
+	if c.call.LiveObject != nil {
 		return nil
 	}
 	// Show the condition in c.Object, without taking this change for one without Patch.
@@ -98,7 +98,7 @@ func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 	if err := wanted.CheckFields(); err != nil {
 		return err
 	}
-	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {
+	if slices.Contains(c.call.Handler.ReservedConditions, wanted.Type) {
 		return fmt.Errorf("type %q: it reports on the handlers, as the objects have Conditions: choose another "+
 			"type, or set Settings.ConditionsDomain", wanted.Type)
 	}

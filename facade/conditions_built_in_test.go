@@ -44,15 +44,15 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 		for how, register := range map[string]func(s houseSel){"selection": registerFailingWithConditions,
 			"settings": registerFailing} {
 			t.Run(name+" by the "+how, func(t *testing.T) {
-				inConditional(t, func(r *memapi.Resource) {
+				withConditionFixture(t, func(r *memapi.Resource) {
 					r.Group, r.Kind, r.Plural = c.group, c.kind, c.plural
-				}, func(e conditional) {
+				}, func(e conditionFixture) {
 					way, log, stop := e.run(register, kopf.Settings{
 						Conditions: how == "settings",
 					})
 					defer stop()
 					e.checkRefusal("when the kind is found", c.observed != "", log)
-					e.build(map[string]any{"size": int64(1)})
+					e.createHouse(map[string]any{"size": int64(1)})
 					time.Sleep(time.Hour)
 					e.settle()
 					e.checkRefusal("after an hour of retries", c.observed != "", log)
@@ -70,9 +70,9 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 }
 
 // checkRefusal requires one log line about the kind, or none if the kind accepts conditions.
-func (e conditional) checkRefusal(when string, taken bool, log *lines) {
+func (e conditionFixture) checkRefusal(when string, taken bool, log *lines) {
 	e.t.Helper()
-	told := log.with(notWritten)
+	told := log.with(notWrittenMessage)
 	want := []string{"Kind=" + e.houses.Kind, "its conditions belong to the controllers of Kubernetes",
 		"leave Conditions out for the kind"}
 	if taken {

@@ -29,11 +29,11 @@ func TestConditionsInNoEssence(t *testing.T) {
 			kopf.Permanent(errors.New("never")), []string{"Ready", "Stalled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, nil, func(e conditional) {
+			withConditionFixture(t, nil, func(e conditionFixture) {
 				seen := &journal{}
 				register := func(s houseSel) {
 					s.Conditions()
-					s.On("do", always[:2], func(context.Context, *dynamicChange) error { return c.result })
+					s.On("do", nonDeleteReasons[:2], func(context.Context, *dynamicChange) error { return c.result })
 					for _, field := range []string{"status.conditions", "status.observedGeneration"} {
 						s.OnField("see", field, func(_ context.Context, c *dynamicChange) error {
 							seen.add(c.ID)
@@ -42,7 +42,7 @@ func TestConditionsInNoEssence(t *testing.T) {
 					}
 				}
 				_, _, stop := e.run(register)
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				e.edit(resize(2))
 				stop()
 				_, _, stop = e.run(register)
@@ -68,13 +68,13 @@ func TestConditionsInNoEssence(t *testing.T) {
 func TestConditionsAreOffByDefault(t *testing.T) {
 	for name, given := range map[string]kopf.Settings{"by default": {}, "as Kopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, nil, func(e conditional) {
+			withConditionFixture(t, nil, func(e conditionFixture) {
 				given.Peering.Standalone = true
 				way, _, stop := e.run(func(s houseSel) {
 					s.OnCreate("do", func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 				}, given)
 				defer stop()
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				time.Sleep(time.Hour)
 				e.settle()
 				if n := countStatus(way); n > 0 && name != "as Kopf" {

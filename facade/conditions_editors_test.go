@@ -63,7 +63,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, nil, func(e conditional) {
+			withConditionFixture(t, nil, func(e conditionFixture) {
 				seen := &journal{}
 				way, _, stop := e.run(func(s houseSel) {
 					s.Conditions()
@@ -73,7 +73,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 					})
 				})
 				defer stop()
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				way.DrainRequests()
 				stubborn := true
 				way.After = func(_ context.Context, r memapi.Request) error {
@@ -103,7 +103,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 // TestOwnConditionsStay shows that a handler's own condition and those of other clients are kept across restarts
 // and changes. A timer writes its condition again if another client has changed it, once per call.
 func TestOwnConditionsStay(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		register := func(s houseSel) {
 			s.Conditions()
 			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
@@ -117,7 +117,7 @@ func TestOwnConditionsStay(t *testing.T) {
 			})
 		}
 		way, _, stop := e.run(register)
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		theirs := map[string]any{"status": "False", "reason": "Other", "message": "theirs", "more": "unknown to us"}
 		e.edit(func(house map[string]any) { editCondition(house, "Theirs", theirs) })
 		before := e.conditions()
@@ -160,7 +160,7 @@ func TestOwnConditionsStay(t *testing.T) {
 }
 
 // conditions returns the conditions of the house by their types.
-func (e conditional) conditions() map[string]any {
+func (e conditionFixture) conditions() map[string]any {
 	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
 	all := map[string]any{}
 	for _, item := range list {

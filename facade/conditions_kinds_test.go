@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-const notWritten = "Cannot write conditions to the status of a kind"
+const notWrittenMessage = "Cannot write conditions to the status of a kind"
 
 // registerFailingWithConditions registers a handler that fails every minute, with conditions.
 func registerFailingWithConditions(s kopf.Selection[*kopf.Unstructured]) {
@@ -52,13 +52,13 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, c.edit, func(e conditional) {
+			withConditionFixture(t, c.edit, func(e conditionFixture) {
 				way, log, stop := e.run(registerFailingWithConditions)
 				defer stop()
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				time.Sleep(time.Hour)
 				e.settle()
-				told := log.with(notWritten)
+				told := log.with(notWrittenMessage)
 				if len(told) != 1 || !strings.Contains(told[0], c.why) || !strings.Contains(told[0], c.remedy) ||
 					!strings.Contains(told[0], "Kind=House") {
 					t.Errorf("%s: %q", c.reason, told)
@@ -79,18 +79,18 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 // TestConditionsOfKindsThatDropThem shows that conditions that the API server drops are logged once, are not
 // written for ten minutes, and are written again when the API server keeps them.
 func TestConditionsOfKindsThatDropThem(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		e.api.SetAdmission(memapi.Admission{Mutate: func(_ memapi.Resource, object map[string]any) {
 			delete(object, "status")
 		}})
 		way, log, stop := e.run(registerFailingWithConditions)
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		for range 8 {
 			time.Sleep(time.Minute)
 			e.settle()
 		}
-		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
+		if told := log.with(notWrittenMessage); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
 			t.Errorf("the log reports dropped conditions once: got %q", told)
 		}
 		if n := countStatus(way); n != 1 {
@@ -118,9 +118,9 @@ func countStatus(way *memapi.Connection) (n int) {
 // the change.
 func TestConditionsThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		reason string
-		refuse func(status string) error
-		most   int // writes of the status in half an hour
+		reason    string
+		refuse    func(status string) error
+		maxWrites int // writes of the status in half an hour
 	}{
 		"no right": {"a forbidden status write is logged once, and the change ends", func(string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "houses"}, "home", errors.New("no rule"))
@@ -134,7 +134,7 @@ func TestConditionsThatAreRefused(t *testing.T) {
 			}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, nil, func(e conditional) {
+			withConditionFixture(t, nil, func(e conditionFixture) {
 				register := func(s kopf.Selection[*kopf.Unstructured]) {
 					s.Conditions()
 					s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
@@ -153,13 +153,13 @@ func TestConditionsThatAreRefused(t *testing.T) {
 					}
 					return c.refuse(string(r.Body))
 				}
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				time.Sleep(30 * time.Minute)
 				e.settle()
-				if told := log.with(notWritten); len(told) != 1 {
+				if told := log.with(notWrittenMessage); len(told) != 1 {
 					t.Errorf("%s: %q", c.reason, told)
 				}
-				if n := countStatus(way); n == 0 || n > c.most {
+				if n := countStatus(way); n == 0 || n > c.maxWrites {
 					t.Errorf("%s: %d writes of the status", c.reason, n)
 				}
 				house := e.house()
@@ -181,14 +181,14 @@ func TestConditionsOfAnotherShape(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		odd := map[string]any{"conditions": map[string]any{"Ready": "yes"}}
 		e.api.Put(e.houses, map[string]any{
 			"metadata": map[string]any{"name": "odd", "namespace": "default"}, "status": odd,
 		})
 		way, log, stop := e.run(registerFailingWithConditions)
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		time.Sleep(time.Hour)
 		e.settle()
 		if d := cmp.Diff(any(odd), e.api.Object(e.houses, "default", "odd")["status"]); d != "" {
@@ -199,8 +199,8 @@ func TestConditionsOfAnotherShape(t *testing.T) {
 				t.Errorf("conditions of another type are not written: got %s", r.Body)
 			}
 		}
-		if told := e.summary(); len(told) != 3 || len(log.with(notWritten)) > 1 {
-			t.Errorf("other objects get conditions: got %q, log %q", told, log.with(notWritten))
+		if told := e.summary(); len(told) != 3 || len(log.with(notWrittenMessage)) > 1 {
+			t.Errorf("other objects get conditions: got %q, log %q", told, log.with(notWrittenMessage))
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 // TestConditionsCallNoHandler shows that changes of the framework's conditions call no handler, not even a handler of
 // that field. Conditions of other clients do. Deviation: D-conditions.
 func TestConditionsCallNoHandler(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		seen := &journal{}
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
@@ -32,7 +32,7 @@ func TestConditionsCallNoHandler(t *testing.T) {
 			}
 		})
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		time.Sleep(time.Hour)
 		e.settle()
 		e.edit(resize(2))
@@ -58,7 +58,7 @@ func TestConditionsCallNoHandler(t *testing.T) {
 // TestConditionsOfOthersSurviveConflicts shows that conditions that another client writes between a handler and the
 // write of its outcome are kept.
 func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		edits := 0
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
@@ -80,7 +80,7 @@ func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 			}
 			return nil
 		}
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		e.expect("after two conflicts", "Other1=True <nil>@<nil>: <nil>", "Other2=True <nil>@<nil>: <nil>",
 			"Up=True Answers@1: ", "Ready=True Succeeded@1: all handlers have succeeded", "observed 1 of 1")
 		want := []string{"patch houses/status", "patch houses/status", "patch houses/status", "patch houses"}
@@ -96,7 +96,7 @@ func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 // TestConditionsAreNotFoughtFor shows that removed conditions are restored at most once, and that two operators
 // with the same condition types do not overwrite each other endlessly.
 func TestConditionsAreNotFoughtFor(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		done := func(context.Context, *dynamicChange) error { return nil }
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.Conditions(); s.OnCreate("create", done) })
 		defer stop()
@@ -107,7 +107,7 @@ func TestConditionsAreNotFoughtFor(t *testing.T) {
 			})
 		})
 		defer stopOther()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		time.Sleep(10 * time.Minute)
 		e.settle()
 		if n, m := countStatus(way), countStatus(other); n > 10 || m > 30 {
@@ -125,14 +125,14 @@ func TestConditionsAreNotFoughtFor(t *testing.T) {
 // TestConditionsCatchUpAfterErrors shows that a failed status write is repeated, also if no handler was called and
 // if the write ends a change.
 func TestConditionsCatchUpAfterErrors(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		seen := &journal{}
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { seen.add("name"); return nil })
 		})
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		failing := 0
 		way.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Verb == "patch" && r.Subresource == "status" && failing > 0 {
@@ -158,7 +158,7 @@ func TestConditionsCatchUpAfterErrors(t *testing.T) {
 // TestConditionsWithADomain shows that a domain separates the framework's Ready condition from a Ready condition of
 // a handler.
 func TestConditionsWithADomain(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		_, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Ready", "Unknown", "Asked", "by the handler")
@@ -166,7 +166,7 @@ func TestConditionsWithADomain(t *testing.T) {
 			})
 		}, kopf.Settings{Conditions: true, ConditionsDomain: "a.example.org"})
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		e.expect("with a domain", "Ready=Unknown Asked@1: by the handler",
 			"a.example.org/Ready=True Succeeded@1: all handlers have succeeded", "observed 0 of 1")
 	})

@@ -14,7 +14,7 @@ import (
 type dynamicChange = kopf.Change[*kopf.Unstructured]
 
 // expect compares the conditions of the house with the expected ones.
-func (e conditional) expect(when string, want ...string) {
+func (e conditionFixture) expect(when string, want ...string) {
 	e.t.Helper()
 	if d := cmp.Diff(want, e.summary()); d != "" {
 		e.t.Errorf("%s: -want, +got:\n%s", when, d)
@@ -28,7 +28,7 @@ func resize(size int64) func(house map[string]any) {
 // TestConditionsOfFailures shows that a permanent failure stays in the conditions through a restart and through
 // changes that do not call the failed handler, until all handlers succeed.
 func TestConditionsOfFailures(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		register := func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnResume("look", func(context.Context, *dynamicChange) error { return nil })
@@ -43,7 +43,7 @@ func TestConditionsOfFailures(t *testing.T) {
 			})
 		}
 		way, _, stop := e.run(register)
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		failed := `@1: handler "provision" failed permanently: no such region`
 		e.expect("at first", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 1 of 1")
 		stop()
@@ -101,10 +101,10 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inConditional(t, nil, func(e conditional) {
+			withConditionFixture(t, nil, func(e conditionFixture) {
 				way, _, stop := e.run(c.register)
 				defer func() { stop() }()
-				e.build(map[string]any{"size": int64(1)})
+				e.createHouse(map[string]any{"size": int64(1)})
 				told := e.summary()
 				writes(way)
 				e.edit(resize(2))
@@ -137,7 +137,7 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 // TestConditionsOfDeletions shows that the conditions of a deletion have the error that delays it, and that the end of
 // a deletion does not write conditions.
 func TestConditionsOfDeletions(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnDelete("clean", func(_ context.Context, c *dynamicChange) error {
@@ -148,7 +148,7 @@ func TestConditionsOfDeletions(t *testing.T) {
 			})
 		})
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		writes(way)
 		e.remove()
 		text := `Retrying@2: handler "clean", attempt 1: in use`
@@ -167,10 +167,10 @@ func TestConditionsOfDeletions(t *testing.T) {
 
 // TestConditionsOfFormerObjects shows that turning conditions on writes the status of existing objects once.
 func TestConditionsOfFormerObjects(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		nothing := func(context.Context, *dynamicChange) error { return nil }
 		_, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) })
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		stop()
 		for _, want := range [][]string{{"patch houses/status"}, nil} {
 			way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) },
@@ -187,7 +187,7 @@ func TestConditionsOfFormerObjects(t *testing.T) {
 // TestConditionsOfDeletionsThatFail shows that an object that is kept after a failed deletion has the error in its
 // conditions, also after a restart.
 func TestConditionsOfDeletionsThatFail(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		register := func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnDelete("drop", func(_ context.Context, c *dynamicChange) error {
@@ -198,7 +198,7 @@ func TestConditionsOfDeletionsThatFail(t *testing.T) {
 			}, kopf.HoldOnFailure())
 		}
 		way, _, stop := e.run(register)
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		e.remove()
 		failed := `@2: handler "drop" failed permanently: the row is referenced`
 		e.expect("after the failure", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 2 of 2")

@@ -14,7 +14,7 @@ import (
 // TestConditionsFollowTheHandlers shows that conditions have the message of each attempt, at one status write per
 // new outcome, and that an idle restart writes nothing.
 func TestConditionsFollowTheHandlers(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		results := []error{
 			kopf.Temporary(errors.New("the quota is used up"), time.Minute), errors.New("no answer"), nil,
 		}
@@ -24,7 +24,7 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 			s.OnCreate("announce", func(context.Context, *dynamicChange) error { return nil })
 		}
 		way, _, stop := e.run(register)
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		want := []string{
 			`Ready=False Retrying@1: handler "provision", attempt 1: the quota is used up`,
 			`Reconciling=True Retrying@1: handler "provision", attempt 1: the quota is used up`,

@@ -17,7 +17,7 @@ import (
 
 // states returns the conditions without messages, with a star if the transition time has changed since the former
 // call. New times must lie between the two calls.
-func (e conditional) states(times map[string]string, since time.Time) string {
+func (e conditionFixture) states(times map[string]string, since time.Time) string {
 	e.t.Helper()
 	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
 	var all []string
@@ -43,7 +43,7 @@ func (e conditional) states(times map[string]string, since time.Time) string {
 // Restarts in between change nothing.
 func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 	later := kopf.Temporary(errors.New("no quota"), time.Minute)
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		var result atomic.Pointer[error]
 		register := func(s houseSel) {
 			s.Conditions()
@@ -61,7 +61,7 @@ func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 			act    func()
 			want   string
 		}{
-			{"the handler waits", later, func() { e.build(map[string]any{"size": int64(1)}) },
+			{"the handler waits", later, func() { e.createHouse(map[string]any{"size": int64(1)}) },
 				"Ready=False Retrying*, Reconciling=True Retrying*"},
 			{"the handler still waits", later, wait, "Ready=False Retrying, Reconciling=True Retrying"},
 			{"the handler waits after another error", errors.New("no answer"), wait,

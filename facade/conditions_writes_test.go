@@ -28,21 +28,21 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	for name, c := range map[string]struct {
-		reason   string
-		register func(s houseSel)
-		given    kopf.PersistenceSettings
-		more     [6]int // additional writes of the status in each of the acts below
+		reason               string
+		register             func(s houseSel)
+		persistence          kopf.PersistenceSettings
+		wantAdditionalWrites [6]int // additional writes of the status in each of the acts below
 	}{
 		"nothing in the status": {"each new outcome costs one write of the status", func(s houseSel) {
-			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
+			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
 		"several handlers": {"several handlers of a pass share one write of the status", func(s houseSel) {
 			for _, id := range []string{"a", "b", "c"} {
-				s.On(id, always[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
+				s.On(id, nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 			}
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
 		"sub-handlers": {"sub-handlers of a pass share one write of the status", func(s houseSel) {
-			s.On("do", always[:2], func(ctx context.Context, c *dynamicChange) error {
+			s.On("do", nonDeleteReasons[:2], func(ctx context.Context, c *dynamicChange) error {
 				for _, id := range []string{"a", "b"} {
 					c.Sub(id, func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 				}
@@ -50,12 +50,12 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 			})
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
 		"a permanent failure": {"a permanent failure costs one write of the status", func(s houseSel) {
-			s.On("do", always[:2], func(context.Context, *dynamicChange) error {
+			s.On("do", nonDeleteReasons[:2], func(context.Context, *dynamicChange) error {
 				return kopf.Permanent(errors.New("no"))
 			})
 		}, kopf.PersistenceSettings{}, [6]int{1, 0, 0, 1, 0, 0}},
 		"a status of the handler's": {"conditions share the write of the handler's own status", func(s houseSel) {
-			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error {
+			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error {
 				at := time.Now().Unix()
 				c.Patch(func(house *kopf.Unstructured) {
 					_ = unstructured.SetNestedField(house.Object, at, "status", "at")
@@ -64,20 +64,20 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},
 		"a condition of the handler's": {"conditions share the write of the handler's own condition", func(s houseSel) {
-			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error {
+			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Size", "True", "Known", time.Now().String())
 				return failTwice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},
 		"progress in the status": {"conditions share the writes of progress records in the status", func(s houseSel) {
-			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
+			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 		}, kopf.PersistenceSettings{ProgressStorage: progress.Status{}}, [6]int{0, 0, 0, 1, 0, 0}},
 		"no handler": {"a new generation without a handler costs one write of the status", func(s houseSel) {
 			s.OnField("do", "spec.name", func(context.Context, *dynamicChange) error { return nil })
 		}, kopf.PersistenceSettings{}, [6]int{1, 0, 0, 1, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain, told := writesOf(t, c.register, c.given, false), writesOf(t, c.register, c.given, true)
+			plain, told := writesOf(t, c.register, c.persistence, false), writesOf(t, c.register, c.persistence, true)
 			var more [6]int
 			for act := range more {
 				status := told[act]["patch houses/status"] - plain[act]["patch houses/status"]
@@ -85,7 +85,7 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 				delete(told[act], "patch houses/status")
 				delete(plain[act], "patch houses/status")
 			}
-			if d := cmp.Diff(c.more, more); d != "" {
+			if d := cmp.Diff(c.wantAdditionalWrites, more); d != "" {
 				t.Errorf("additional writes of the status, %s: -want, +got:\n%s", c.reason, d)
 			}
 			if d := cmp.Diff(plain, told); d != "" {
@@ -100,14 +100,14 @@ func writesOf(
 	t *testing.T, register func(s houseSel), given kopf.PersistenceSettings, conditions bool,
 ) (all []map[string]int) {
 	t.Helper()
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		way, _, stop := e.run(register, kopf.Settings{
 			Persistence: given, Conditions: conditions,
 		})
 		defer stop()
 		wait := func(d time.Duration) func() { return func() { time.Sleep(d); e.settle() } }
 		for _, act := range []func(){
-			func() { e.build(map[string]any{"size": int64(1)}) },
+			func() { e.createHouse(map[string]any{"size": int64(1)}) },
 			wait(time.Minute),
 			wait(time.Minute),
 			func() { e.edit(resize(2)) },

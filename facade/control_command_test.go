@@ -12,8 +12,8 @@ import (
 // kubectl, and report what happens next.
 func TestObjectCommands(t *testing.T) {
 	server := memapi.New()
-	server.Install(served)
-	server.Put(served, body(map[string]any{"size": int64(1)}))
+	server.Install(widgetResource)
+	server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	kubeconfig := serve(t, server)
 	for _, c := range []struct {
 		reason, args string
@@ -53,7 +53,7 @@ func TestObjectCommands(t *testing.T) {
 			t.Errorf("%s: %s: exit code %d, want %d, and %q in: %s%s",
 				c.args, c.reason, code, c.code, c.want, out, errs)
 		}
-		metadata, _ := server.Object(served, "ns", "w1")["metadata"].(map[string]any)
+		metadata, _ := server.Object(widgetResource, "ns", "w1")["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
 		got, _ := annotations["test.example.org/"+c.key].(string)
 		if !strings.HasPrefix(got, c.value) || c.value == "" && got != "" {
@@ -65,8 +65,8 @@ func TestObjectCommands(t *testing.T) {
 // TestRetryWaits shows that the command waits for the answer, and that handlers that have failed again are an error.
 func TestRetryWaits(t *testing.T) {
 	server := memapi.New()
-	server.Install(served)
-	server.Put(served, body(map[string]any{"size": int64(1)}))
+	server.Install(widgetResource)
+	server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	kubeconfig := serve(t, server)
 	for _, c := range []struct {
 		reason, failures, want string
@@ -80,7 +80,7 @@ func TestRetryWaits(t *testing.T) {
 		go func() {
 			defer close(done)
 			for answered := false; !answered && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
-				server.Edit(served, "ns", "w1", func(object map[string]any) {
+				server.Edit(widgetResource, "ns", "w1", func(object map[string]any) {
 					metadata, _ := object["metadata"].(map[string]any)
 					annotations, _ := metadata["annotations"].(map[string]any)
 					request := annotations["test.example.org/handle-now"]

@@ -35,8 +35,8 @@ type controlled struct {
 // newControlled makes a cluster with widget w1.
 func newControlled(t *testing.T, settings kopf.Settings) *controlled {
 	c := &controlled{T: t, server: memapi.New(), settings: settings, prefix: "op.example.org"}
-	c.server.Install(served)
-	c.server.Put(served, body(map[string]any{"size": int64(1)}))
+	c.server.Install(widgetResource)
+	c.server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	c.settings.AddToScheme, c.settings.Peering.Standalone = runtime.SchemeBuilder{addWidgets}, true
 	return c
 }
@@ -77,7 +77,7 @@ func (c *controlled) wait() {
 
 // annotate sets an annotation of w1, removes it without a value, and waits.
 func (c *controlled) annotate(name, value string) {
-	c.server.Edit(served, "ns", "w1", func(object map[string]any) {
+	c.server.Edit(widgetResource, "ns", "w1", func(object map[string]any) {
 		metadata, _ := object["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
 		if annotations == nil {
@@ -93,7 +93,7 @@ func (c *controlled) annotate(name, value string) {
 
 // annotation returns an annotation of w1.
 func (c *controlled) annotation(name string) string {
-	metadata, _ := c.server.Object(served, "ns", "w1")["metadata"].(map[string]any)
+	metadata, _ := c.server.Object(widgetResource, "ns", "w1")["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	text, _ := annotations[c.prefix+"/"+name].(string)
 	return text
@@ -231,7 +231,7 @@ func TestPausedObject(t *testing.T) {
 		}
 		c.calls = nil
 		writes := len(r.Writes())
-		c.server.Edit(served, "ns", "w1", func(object map[string]any) {
+		c.server.Edit(widgetResource, "ns", "w1", func(object map[string]any) {
 			object["spec"] = map[string]any{"size": int64(2)}
 		})
 		c.wait()
@@ -257,7 +257,7 @@ func TestPausedObject(t *testing.T) {
 		c.calls = nil
 		c.annotate("paused", "deletion")
 		c.calls = nil
-		c.server.Delete(served, "ns", "w1")
+		c.server.Delete(widgetResource, "ns", "w1")
 		c.wait()
 		c.requireCalls("a deletion in a pause that covers it")
 		c.annotate("paused", "true")
@@ -298,18 +298,18 @@ func TestControlAsKopf(t *testing.T) {
 func TestManyControlledObjects(t *testing.T) {
 	inControlled(t, kopf.Settings{}, func(c *controlled) {
 		const many = 200
-		c.server.Discard(served, "ns", "w1")
+		c.server.Discard(widgetResource, "ns", "w1")
 		for n := range many {
 			object := body(map[string]any{"size": int64(1)})
 			metadata, _ := object["metadata"].(map[string]any)
 			metadata["name"], metadata["uid"] = fmt.Sprint("w", n), fmt.Sprint("u", n)
-			c.server.Put(served, object)
+			c.server.Put(widgetResource, object)
 		}
 		r := c.run(func(s kopf.Selection[*Widget]) { s.OnCreate("made", c.noting("made", nil)) })
 		c.calls = nil
 		before := len(r.Writes())
 		for n := range many {
-			c.server.Edit(served, "ns", fmt.Sprint("w", n), func(object map[string]any) {
+			c.server.Edit(widgetResource, "ns", fmt.Sprint("w", n), func(object map[string]any) {
 				metadata, _ := object["metadata"].(map[string]any)
 				annotations, _ := metadata["annotations"].(map[string]any)
 				annotations["op.example.org/handle-now"] = "all:1"
@@ -327,13 +327,13 @@ func TestManyControlledObjects(t *testing.T) {
 
 // TestPausedCondition shows that the condition of a pause is written once, is removed after it, and changes no other.
 func TestPausedCondition(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnCreate("made", func(context.Context, *dynamicChange) error { return nil })
 		})
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		ready := []string{"Ready=True Succeeded@1: all handlers have succeeded", "observed 1 of 1"}
 		paused := []string{ready[0], "HandlingPaused=True Annotated@<nil>: handlers, daemons and timers are paused: " +
 			"it waits for the removal of its annotation test.example.org/paused; a deletion is handled", ready[1]}

@@ -23,11 +23,11 @@ import (
 // recordStore keeps records by the UIDs of the objects and the ids of the handlers. Flush saves the collected
 // records.
 type recordStore struct {
-	mu      sync.Mutex
-	rows    map[string]progress.Record
-	pending map[string]*progress.Record
-	flushes int
-	refuses error
+	mu       sync.Mutex
+	rows     map[string]progress.Record
+	pending  map[string]*progress.Record
+	flushes  int
+	flushErr error
 }
 
 func newRecordStore() *recordStore {
@@ -69,8 +69,8 @@ func (d *recordStore) Touch(_, _ map[string]any, _ *string) {}
 func (d *recordStore) Flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.refuses != nil {
-		return d.refuses
+	if d.flushErr != nil {
+		return d.flushErr
 	}
 	d.flushes++
 	for key, record := range d.pending {
@@ -149,7 +149,7 @@ func TestFlushThatFails(t *testing.T) {
 			calls.add(fmt.Sprint(c.Retry))
 			if c.Retry == 0 {
 				kept.mu.Lock()
-				kept.refuses = errors.New("the database is down")
+				kept.flushErr = errors.New("the database is down")
 				kept.mu.Unlock()
 				return kopf.Temporary(errors.New("not yet"), time.Second)
 			}
@@ -162,7 +162,7 @@ func TestFlushThatFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		calls.requireLines(t, "0")
 		kept.mu.Lock()
-		kept.refuses = nil
+		kept.flushErr = nil
 		kept.mu.Unlock()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()

@@ -55,7 +55,7 @@ func zone(name string) map[string]any {
 func TestDefaultNamespaceOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		server.Install(zones)
 		g, logins := &guard{server: server, token: "1"}, 0
 		namespaces := []string{"first", "second", ""}
@@ -69,7 +69,7 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 		registerAnnouncers(op)
 		stop := startCommand(t, op)
 		time.Sleep(time.Minute)
-		server.Put(served, body(map[string]any{"size": int64(1)}))
+		server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 		for n := range namespaces {
 			g.change(fmt.Sprint(n + 1))
 			server.Put(zones, zone(fmt.Sprint("z", n+1)))
@@ -95,7 +95,7 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 func TestDefaultNamespaceInManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		server.Install(zones)
 		op := kopf.New("test.example.org")
 		registerAnnouncers(op)

@@ -15,7 +15,7 @@ import (
 func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		op := kopf.New("test.example.org")
 		widgets := kopf.For(op, &Widget{})
 		var created, deleted []string
@@ -30,14 +30,14 @@ func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
 		_, _, stop := operateServing(t, server, op)
 		defer stop()
 		time.Sleep(5 * time.Second)
-		server.Put(served, map[string]any{
+		server.Put(widgetResource, map[string]any{
 			"metadata": map[string]any{"name": "w1", "namespace": "ns"},
 			"spec":     map[string]any{"owner": "ann", "size": "three"},
 		})
 		time.Sleep(5 * time.Second)
-		server.Delete(served, "ns", "w1")
+		server.Delete(widgetResource, "ns", "w1")
 		time.Sleep(5 * time.Second)
-		if left := server.Object(served, "ns", "w1"); left != nil {
+		if left := server.Object(widgetResource, "ns", "w1"); left != nil {
 			t.Errorf("the object is released: got %v", left)
 		}
 		if len(created) != 0 || len(deleted) != 1 || deleted[0] != "w1 of ann" {

@@ -70,7 +70,7 @@ func TestTouchesWithInvalidPath(t *testing.T) {
 		"spec..nodes":                          "Diff.Touches: invalid path spec..nodes: a key is empty",
 		"metadata.labels.app.kubernetes.io/id": "quote keys with dots",
 	} {
-		op := one(func(_ context.Context, c *Change) error { c.Diff.Touches(path); return nil })
+		op := newCreationOperator(func(_ context.Context, c *Change) error { c.Diff.Touches(path); return nil })
 		a := call(t, op, body(nil), nil)
 		if a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), want) {
 			t.Errorf("Touches(%q) fails the handler: got %v, want %q", path, a.Outcome.Err, want)

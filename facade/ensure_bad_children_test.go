@@ -26,8 +26,8 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 	room := func(text string) any { return rooms(house(text))[0] }
 	nameless := &corev1.ConfigMap{}
 	cases := map[string]struct {
-		bad  any
-		want []string
+		invalidChild any
+		want         []string
 	}{
 		"nil":           {nil, []string{"child 2: it is nil"}},
 		"nil of a type": {(*corev1.ConfigMap)(nil), []string{"child 2: it is nil"}},
@@ -45,28 +45,29 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				heard := &ensureErrors{}
 				h.runUntilEnd(func(s houseSel) {
-					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
-						if !does(c, "fail") {
+					s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
+						if !hasBehaviour(c, "fail") {
 							return c.Ensure(ctx, rooms(c.Object)...)
 						}
 						if err := c.Ensure(ctx, room("early=1")); err != nil {
 							return err
 						}
-						_ = heard.note(c.Ensure(ctx, room("first=1"), []any{room("a=2"), tc.bad}, room("last=1")))
+						_ = heard.note(c.Ensure(ctx, room("first=1"), []any{room("a=2"), tc.invalidChild},
+							room("last=1")))
 						return nil
 					})
 				})
-				h.build("a=1", "former=1")
-				h.remodel("fail")
+				h.createHouseAndWait("a=1", "former=1")
+				h.changeHouse("fail")
 				heard.requireLast(t, tc.want...)
 				got := h.existingRooms("first", "a", "last", "early", "former")
 				if value, _, _ := nested(h.room("default", "a"), "data", "value"); len(got) < 5 || value != "2" {
 					t.Errorf("an invalid child stops neither updates nor former children: a is %q, got %v", value, got)
 				}
-				h.rebuild("a=1")
+				h.changeRooms("a=1")
 				if got := h.existingRooms("first", "a", "last", "early", "former"); !slices.Equal(got, []string{"a"}) {
 					t.Errorf("a valid set prunes the other children: got %v", got)
 				}
@@ -78,7 +79,7 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 // TestEnsureInADaemonBesideABadChild shows that an invalid child prevents pruning in a daemon as well, where each
 // call declares the whole set.
 func TestEnsureInADaemonBesideABadChild(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		h.runUntilEnd(func(s houseSel) {
 			s.Daemon("ensure", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
@@ -89,7 +90,7 @@ func TestEnsureInADaemonBesideABadChild(t *testing.T) {
 				return nil
 			})
 		})
-		h.build()
+		h.createHouseAndWait()
 		heard.requireLast(t, "child 0: it is nil")
 		if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
 			t.Errorf("an invalid child prevents pruning: got %v", got)
@@ -128,7 +129,7 @@ func TestEnsureConvergesOnADefinitionAndItsObject(t *testing.T) {
 	}
 	for name, ensure := range cases {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				way, served := h.api.Connect(), time.Now().Add(3*time.Second)
 				way.Before = func(_ context.Context, r memapi.Request) error {
 					if r.Resource.Plural == "parts" && time.Now().Before(served) {
@@ -137,9 +138,9 @@ func TestEnsureConvergesOnADefinitionAndItsObject(t *testing.T) {
 					return nil
 				}
 				defer h.stop(h.runEnsuring(func(s houseSel) {
-					s.On("ensure", always, ensure, kopf.Backoff(time.Hour))
+					s.On("ensure", nonDeleteReasons, ensure, kopf.Backoff(time.Hour))
 				})(way))
-				h.begin()
+				h.createHouse()
 				time.Sleep(30 * time.Second)
 				for _, child := range []struct{ namespace, name string }{{"default", "one"}, {"annex", "placed"}} {
 					if h.api.Object(parts, child.namespace, child.name) == nil {
@@ -176,7 +177,7 @@ func partOf(name string) *unstructured.Unstructured {
 }
 
 // runUntilEnd is like run, but stops at the end of the test.
-func (h household) runUntilEnd(register func(s houseSel)) {
+func (h ensureFixture) runUntilEnd(register func(s houseSel)) {
 	h.t.Helper()
 	_, stop := h.run(register)
 	h.t.Cleanup(stop)

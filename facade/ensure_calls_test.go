@@ -17,13 +17,13 @@ import (
 
 var errInterrupted = errors.New("interrupted")
 
-// does reports whether the house requests the behaviour.
-func does(c *houseChange, what string) bool {
+// hasBehaviour reports whether the house requests the behaviour.
+func hasBehaviour(c *houseChange, what string) bool {
 	return slices.Contains(kopf.GetFieldOr(c.Object, "spec.does", []string(nil)), what)
 }
 
-// remodel changes the rooms of the house and the behaviour of its handler, and waits.
-func (h household) remodel(does string, rooms ...any) {
+// changeHouse changes the rooms of the house and the behaviour of its handler, and waits.
+func (h ensureFixture) changeHouse(does string, rooms ...any) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		house["spec"] = map[string]any{"rooms": rooms, "does": []any{does}}
@@ -32,7 +32,7 @@ func (h household) remodel(does string, rooms ...any) {
 }
 
 // existingRooms returns the names of the rooms that exist.
-func (h household) existingRooms(names ...string) (there []string) {
+func (h ensureFixture) existingRooms(names ...string) (there []string) {
 	for _, name := range names {
 		if h.room("default", name) != nil {
 			there = append(there, name)
@@ -51,7 +51,7 @@ func TestEnsureInSeveralCalls(t *testing.T) {
 	obstacles := map[string]func(c *houseChange) error{
 		"an error": func(*houseChange) error { return kopf.Temporary(errInterrupted, time.Minute) },
 		"a panic":  func(*houseChange) error { panic("interrupted") },
-		"a wait":   func(c *houseChange) error { return kopf.WaitFor(c, bath(), settled, time.Hour) },
+		"a wait":   func(c *houseChange) error { return kopf.WaitFor(c, bath(), isRoomReady, time.Hour) },
 		"an error of a patch": func(c *houseChange) error {
 			c.TryPatch(func(*kopf.Unstructured) error { return kopf.Permanent(errInterrupted) })
 			return nil
@@ -60,15 +60,15 @@ func TestEnsureInSeveralCalls(t *testing.T) {
 	}
 	for what, obstacle := range obstacles {
 		t.Run(what, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				way, stop := h.run(func(s houseSel) {
 					s.Owns(bath())
-					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
-						if does(c, "stop") && obstacle == nil {
+					s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
+						if hasBehaviour(c, "stop") && obstacle == nil {
 							return nil
 						}
 						for i, room := range rooms(c.Object) {
-							if i > 0 && does(c, "stop") {
+							if i > 0 && hasBehaviour(c, "stop") {
 								return obstacle(c)
 							}
 							if err := c.Ensure(ctx, room); err != nil {
@@ -79,17 +79,17 @@ func TestEnsureInSeveralCalls(t *testing.T) {
 					})
 				})
 				defer stop()
-				h.build("a=1", "b=2", "c=3")
-				h.remodel("stop", "a=1", "b=2")
+				h.createHouseAndWait("a=1", "b=2", "c=3")
+				h.changeHouse("stop", "a=1", "b=2")
 				if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
 					t.Errorf("after %s, no child is deleted: got %v", what, got)
 				}
 				way.DrainRequests()
-				h.remodel("go on", "a=1", "b=2")
+				h.changeHouse("go on", "a=1", "b=2")
 				if got := h.existingRooms("a", "b", "c"); !slices.Equal(got, []string{"a", "b"}) {
 					t.Errorf("a complete call deletes undeclared children: got %v", got)
 				}
-				h.remodel("go on")
+				h.changeHouse("go on")
 				if got := h.existingRooms("a", "b", "c"); len(got) > 0 ||
 					h.house().GetAnnotations()[houseRecord] != "" {
 					t.Errorf("no child and no record is left: got %v, %v", got, h.house().GetAnnotations())
@@ -102,33 +102,33 @@ func TestEnsureInSeveralCalls(t *testing.T) {
 // TestEnsureTwice shows that declaring a child twice in one handler call requires equal declarations, and that
 // nothing is deleted until they are.
 func TestEnsureTwice(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+			s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
 				err := c.Ensure(ctx, rooms(house("a=1"))...)
 				if err == nil {
 					err = heard.ensure(ctx, c)
 				}
-				if does(c, "ignore") {
+				if hasBehaviour(c, "ignore") {
 					return nil
 				}
 				return err
 			})
 		})
 		defer stop()
-		h.build("a=1", "b=2")
+		h.createHouseAndWait("a=1", "b=2")
 		if err := heard.last(); err != nil {
 			t.Errorf("an equal second declaration is not an error: got %v", err)
 		}
-		h.rebuild("a=2")
+		h.changeRooms("a=2")
 		heard.requireLast(t, "child 0 is ConfigMap default/a", "an earlier call", "declare it once", `"ensure"`, "home")
-		h.remodel("ignore", "a=2")
+		h.changeHouse("ignore", "a=2")
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		if got := h.existingRooms("a", "b"); len(got) < 2 || value != "1" {
 			t.Errorf("a contradiction neither deletes nor changes children: got %v, a is %q", got, value)
 		}
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		if got := h.existingRooms("a", "b"); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("equal declarations delete the other child: got %v", got)
 		}
@@ -137,7 +137,7 @@ func TestEnsureTwice(t *testing.T) {
 
 // TestEnsureFailsToDelete shows that a failed deletion of a child is an error of the handler, which is retried.
 func TestEnsureFailsToDelete(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		var refuse atomic.Bool
 		way := h.api.Connect()
@@ -148,15 +148,15 @@ func TestEnsureFailsToDelete(t *testing.T) {
 			return nil
 		}
 		defer h.stop(h.runEnsuring(func(s houseSel) {
-			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+			s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
 				told.note("call, retry %d", c.Retry)
 				return ensure(ctx, c)
 			}, kopf.Backoff(10*time.Minute))
 		})(way))
-		h.build("a=1", "b=2")
+		h.createHouseAndWait("a=1", "b=2")
 		told.want(t, "the creation", "call, retry 0")
 		refuse.Store(true)
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		told.want(t, "the deletion fails", "call, retry 0")
 		refuse.Store(false)
 		h.sleep(10 * time.Minute)
@@ -170,10 +170,10 @@ func TestEnsureFailsToDelete(t *testing.T) {
 // TestEnsureHandsOver shows that a child that moves from a handler to its sub-handler stays the same object, also
 // without RunSubs.
 func TestEnsureHandsOver(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
-				if does(c, "part") {
+			s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
+				if hasBehaviour(c, "part") {
 					c.Sub("b", func(ctx context.Context, sub *houseChange) error {
 						return sub.Ensure(ctx, rooms(house("b=2"))...)
 					})
@@ -182,9 +182,9 @@ func TestEnsureHandsOver(t *testing.T) {
 			})
 		})
 		defer stop()
-		h.build("a=1", "b=2")
+		h.createHouseAndWait("a=1", "b=2")
 		before := h.room("default", "b").GetUID()
-		h.remodel("part", "a=1")
+		h.changeHouse("part", "a=1")
 		if b := h.room("default", "b"); b == nil || b.GetUID() != before {
 			t.Errorf("the child that moved is not deleted: got %v", b)
 		}
@@ -196,7 +196,7 @@ func TestEnsureInATimer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.run(func(s houseSel) {
 			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for i, room := range rooms(r.Latest()) {
@@ -211,12 +211,12 @@ func TestEnsureInATimer(t *testing.T) {
 			})
 		})
 		defer stop()
-		h.build("a=1", "b=2")
-		h.rebuild("a=1", "c=3", "d=4")
+		h.createHouseAndWait("a=1", "b=2")
+		h.changeRooms("a=1", "c=3", "d=4")
 		if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
 			t.Errorf("a failed call of the timer deletes no child: got %v", got)
 		}
-		h.rebuild("a=1", "c=3")
+		h.changeRooms("a=1", "c=3")
 		if got := h.existingRooms("a", "b", "c"); !slices.Equal(got, []string{"a", "c"}) {
 			t.Errorf("a complete call of the timer deletes undeclared children: got %v", got)
 		}

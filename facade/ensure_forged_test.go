@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// forge replaces the record of children on the object, as a tenant could. The record has the UID of the object as
+// forgeRecord replaces the record of children on the object, as a tenant could. The record has the UID of the object as
 // %s.
-func (h household) forge(record string) {
+func (h ensureFixture) forgeRecord(record string) {
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		one := &unstructured.Unstructured{Object: house}
 		annotations := one.GetAnnotations()
@@ -38,18 +38,18 @@ func TestEnsureDeletesInSpiteOfAForgedRecord(t *testing.T) {
 		"Version":               {record: forgedVersion},
 		"VersionAfterARestart":  {record: forgedVersion, restarted: true},
 	} {
-		for action, act := range map[string]func(h household){
-			"Delete": func(h household) { h.api.Delete(houses, "default", "home") },
-			"Prune":  func(h household) { h.rebuild("a=1") },
+		for action, act := range map[string]func(h ensureFixture){
+			"Delete": func(h ensureFixture) { h.api.Delete(houses, "default", "home") },
+			"Prune":  func(h ensureFixture) { h.changeRooms("a=1") },
 		} {
 			t.Run(name+action, func(t *testing.T) {
-				inHousehold(t, func(h household) {
+				withEnsureFixture(t, func(h ensureFixture) {
 					_, stop := h.runEnsure()
-					h.build("a=1", "yard/d=1")
+					h.createHouseAndWait("a=1", "yard/d=1")
 					if tc.restarted {
 						stop()
 					}
-					h.forge(tc.record)
+					h.forgeRecord(tc.record)
 					if tc.restarted {
 						act(h)
 						_, stop = h.runEnsure()

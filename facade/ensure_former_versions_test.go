@@ -14,17 +14,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// sheds returns a kind that is served in two versions.
-func sheds(version string) memapi.Resource {
+// shedResource returns a kind that is served in two versions.
+func shedResource(version string) memapi.Resource {
 	return memapi.Resource{
 		Group: "test.example.org", Version: version, Kind: "Shed", Plural: "sheds", Namespaced: true,
 	}
 }
 
 // putShed creates the child as a field manager in a version of the API, or adds to its data.
-func (h household) putShed(manager, version string, data map[string]any) {
+func (h ensureFixture) putShed(manager, version string, data map[string]any) {
 	h.t.Helper()
-	people, err := memapi.NewClient(h.api, sheds(version))
+	people, err := memapi.NewClient(h.api, shedResource(version))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func (h household) putShed(manager, version string, data map[string]any) {
 			"labels": map[string]any{"test.example.org/parent-uid": string(h.house().GetUID())},
 		}, "data": data,
 	}}
-	if h.api.Object(sheds(version), "default", "s") == nil {
+	if h.api.Object(shedResource(version), "default", "s") == nil {
 		err = people.Create(h.t.Context(), shed, client.FieldOwner(manager))
 	} else {
 		err = people.Patch(h.t.Context(), shed, client.Merge, client.FieldOwner(manager))
@@ -53,19 +53,19 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 			`"version"="test.example.org/v1"`
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		former func(h household)
-		want   map[string]string // the data; the handler declares only "value"
-		left   []string          // the warnings
+		reason       string
+		former       func(h ensureFixture)
+		want         map[string]string // the data; the handler declares only "value"
+		wantWarnings []string          // the warnings
 	}{
 		"One": {
 			"the fields of a single former version are taken over",
-			func(h household) { h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"}) },
+			func(h ensureFixture) { h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"}) },
 			map[string]string{"value": "1"}, nil,
 		},
 		"Two": {
 			"of two former versions, the declared one is taken over",
-			func(h household) {
+			func(h ensureFixture) {
 				h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"})
 				h.putShed("python", "v1", map[string]any{"c": "3"})
 			},
@@ -73,8 +73,8 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 		},
 		"Applied": {
 			"after a former apply, fields of another version are reported only",
-			func(h household) {
-				h.runShed(&lines{})
+			func(h ensureFixture) {
+				h.runShedOperator(&lines{})
 				h.putShed("python", "v1beta1", map[string]any{"b": "2"}) // this manager has not set the label
 				h.putShed("go", "v1beta1", map[string]any{"c": "3"})
 			},
@@ -83,14 +83,14 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
-				h.api.Install(sheds("v1beta1"))
-				h.api.Install(sheds("v1"))
-				h.begin() // no operator runs yet
+			withEnsureFixture(t, func(h ensureFixture) {
+				h.api.Install(shedResource("v1beta1"))
+				h.api.Install(shedResource("v1"))
+				h.createHouse() // no operator runs yet
 				tc.former(h)
 				log := &lines{}
-				h.runShed(log)
-				shed := &unstructured.Unstructured{Object: h.api.Object(sheds("v1"), "default", "s")}
+				h.runShedOperator(log)
+				shed := &unstructured.Unstructured{Object: h.api.Object(shedResource("v1"), "default", "s")}
 				got, _, _ := unstructured.NestedStringMap(shed.Object, "data")
 				if d := cmp.Diff(tc.want, got); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -100,7 +100,7 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 					_, about, _ := strings.Cut(line, `"attempt"=1 `)
 					warnings = append(warnings, strings.TrimSpace(about))
 				}
-				if d := cmp.Diff(tc.left, warnings); d != "" {
+				if d := cmp.Diff(tc.wantWarnings, warnings); d != "" {
 					t.Errorf("%s: warnings: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -108,13 +108,13 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 	}
 }
 
-// runShed runs an operator that declares the child once, and adds its log to the lines.
-func (h household) runShed(log *lines) {
+// runShedOperator runs an operator that declares the child once, and adds its log to the lines.
+func (h ensureFixture) runShedOperator(log *lines) {
 	h.t.Helper()
 	op := kopf.New("test.example.org", kopf.Settings{
 		Execution: kopf.ExecutionSettings{FormerManagers: []string{"go"}},
 	})
-	kopf.ForResource(op, "test.example.org/v1", "houses").On("ensure", always,
+	kopf.ForResource(op, "test.example.org/v1", "houses").On("ensure", nonDeleteReasons,
 		func(ctx context.Context, c *houseChange) error {
 			return c.Ensure(ctx, &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "test.example.org/v1", "kind": "Shed", "metadata": map[string]any{"name": "s"},

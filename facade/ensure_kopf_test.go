@@ -11,15 +11,15 @@ import (
 // TestEnsureAsKopf shows that, with Kopf's names, the record of children is an annotation that Kopf ignores: it is
 // not a change of the object, neither for this operator nor for Kopf after a return.
 func TestEnsureAsKopf(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		calls := 0
 		_, stop := h.runWith(kopf.AsKopf(), func(s houseSel) {
-			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+			s.On("ensure", nonDeleteReasons[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				calls++
 				return ensure(ctx, c)
 			})
 		})
-		h.build("bath=1", "other/attic=1")
+		h.createHouseAndWait("bath=1", "other/attic=1")
 		house := h.house()
 		annotations := house.GetAnnotations()
 		if !strings.Contains(annotations["kopf.zalando.org/children-of.ensure"], "attic") {
@@ -36,7 +36,7 @@ func TestEnsureAsKopf(t *testing.T) {
 		if got := h.room("other", "attic").GetLabels()["kopf.zalando.org/parent-uid"]; got != string(house.GetUID()) {
 			t.Errorf("a child in another namespace has the label of its parent: got %q", got)
 		}
-		h.rebuild("bath=2")
+		h.changeRooms("bath=2")
 		if calls != 2 || h.room("other", "attic") != nil {
 			t.Errorf("the record causes no call, and the update prunes the child: got %d calls, child %v",
 				calls, h.room("other", "attic"))

@@ -12,7 +12,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-const enforce = "pod-security.kubernetes.io/enforce"
+const enforceLabel = "pod-security.kubernetes.io/enforce"
 
 // TestInheritedLabels shows that children inherit the labels that the cluster does not act upon, a Namespace
 // inherits none, and NoInheritedLabels turns inheritance off. An object that the parent cannot own is not adopted,
@@ -23,14 +23,14 @@ func TestInheritedLabels(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings                kopf.Settings
 		street, room, namespace bool // whether the labels are inherited
-		adopts                  bool
+		canAdopt                bool
 	}{
 		"Default": {kopf.Settings{}, true, false, false, false},
 		"None":    {none, false, false, false, false},
 		"AsKopf":  {asKopf, true, true, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var adopted [2]error
 				owned := &corev1.ConfigMap{}
 				_, stop := h.runWith(c.settings, func(s houseSel) {
@@ -43,25 +43,25 @@ func TestInheritedLabels(t *testing.T) {
 					})
 				})
 				defer stop()
-				h.build()
-				labels := map[string]string{"street": "high", enforce: "privileged", parentLabel: "mine"}
+				h.createHouseAndWait()
+				labels := map[string]string{"street": "high", enforceLabel: "privileged", parentLabel: "mine"}
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
 					(&unstructured.Unstructured{Object: house}).SetLabels(labels)
 				})
-				h.rebuild("bath=1", "Namespace//annex")
+				h.changeRooms("bath=1", "Namespace//annex")
 				bath := h.room("default", "bath").GetLabels()
 				annex := (&unstructured.Unstructured{Object: h.api.Object(clusterNamespaces, "", "annex")}).GetLabels()
-				if (bath["street"] != "") != c.street || (bath[enforce] != "") != c.room {
+				if (bath["street"] != "") != c.street || (bath[enforceLabel] != "") != c.room {
 					t.Errorf("unexpected labels of the child: %v", bath)
 				}
-				if (annex[enforce] != "") != c.namespace || (annex["street"] != "") != c.namespace {
+				if (annex[enforceLabel] != "") != c.namespace || (annex["street"] != "") != c.namespace {
 					t.Errorf("unexpected labels of the Namespace: %v", annex)
 				}
-				if got := owned.Labels; (got["street"] != "") != c.street || !c.adopts && got[parentLabel] != "" {
+				if got := owned.Labels; (got["street"] != "") != c.street || !c.canAdopt && got[parentLabel] != "" {
 					t.Errorf("an adopted child does not get the label of Ensure: got %v", got)
 				}
 				for _, err := range adopted {
-					if c.adopts != (err == nil) || err != nil && !strings.Contains(err.Error(), "Ensure") {
+					if c.canAdopt != (err == nil) || err != nil && !strings.Contains(err.Error(), "Ensure") {
 						t.Errorf("adopting an object that the parent cannot own: got %v", err)
 					}
 				}

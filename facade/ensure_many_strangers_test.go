@@ -9,7 +9,7 @@ import (
 )
 
 // forgeMany adds thousands of children to the record and changes the rooms of the house.
-func (h household) forgeMany(child func(i int) string, rooms ...any) {
+func (h ensureFixture) forgeMany(child func(i int) string, rooms ...any) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		one := &unstructured.Unstructured{Object: house}
@@ -44,9 +44,9 @@ func TestEnsureForgedRecord(t *testing.T) {
 		"ManyNamespaces": func(i int) string { return fmt.Sprintf("v1/ConfigMap/n%d/c", i) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				_, stop := h.runEnsure()
-				h.build("a=1", "b=1", "yard/d=1")
+				h.createHouseAndWait("a=1", "b=1", "yard/d=1")
 				stop()
 				way, stop := h.runEnsure()
 				h.settle()

@@ -27,7 +27,7 @@ func (c *ensureErrors) ensureMany(ctx context.Context, change *houseChange) erro
 	return c.note(change.Ensure(ctx, all))
 }
 
-func (h household) countRooms() (n int) {
+func (h ensureFixture) countRooms() (n int) {
 	for _, object := range h.api.Objects() {
 		if object["kind"] == "ConfigMap" {
 			n++
@@ -42,10 +42,10 @@ func TestEnsureMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		run := func() func() {
-			_, stop := h.run(func(s houseSel) { s.On("ensure", always, heard.ensureMany) })
+			_, stop := h.run(func(s houseSel) { s.On("ensure", nonDeleteReasons, heard.ensureMany) })
 			return stop
 		}
 		declare := func(spec map[string]any) {
@@ -53,7 +53,7 @@ func TestEnsureMany(t *testing.T) {
 			h.settle()
 		}
 		stop := run()
-		h.build()
+		h.createHouseAndWait()
 		declare(map[string]any{"many": int64(1200)})
 		if n := h.countRooms(); n != 1200 || heard.last() != nil {
 			t.Errorf("1200 children are applied: got %d, error %.300v", n, heard.last())

@@ -16,7 +16,7 @@ func ensureWith(rule func(child any) any) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, rule(rooms(c.Object))) }
 }
 
-func (h household) value(namespace, name string) string {
+func (h ensureFixture) value(namespace, name string) string {
 	h.t.Helper()
 	room := h.room(namespace, name)
 	if room == nil {
@@ -31,14 +31,14 @@ func (h household) value(namespace, name string) string {
 func TestEnsureOnce(t *testing.T) {
 	for name, owns := range map[string]bool{"Watched": true, "NotWatched": false} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var calls atomic.Int64
 				start := func() func() {
 					_, stop := h.run(func(s houseSel) {
 						if owns {
 							s.Owns(&corev1.ConfigMap{})
 						}
-						s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+						s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
 							if len(kopf.GetFieldOr(c.Object, "spec.rooms", []string(nil))) == 0 {
 								return c.Ensure(ctx)
 							}
@@ -51,8 +51,8 @@ func TestEnsureOnce(t *testing.T) {
 					return stop
 				}
 				stop := start()
-				h.build("a=1")
-				h.rebuild("a=2")
+				h.createHouseAndWait("a=1")
+				h.changeRooms("a=2")
 				stop()
 				stop = start()
 				h.settle()
@@ -65,7 +65,7 @@ func TestEnsureOnce(t *testing.T) {
 						got, h.owner("default", "login"))
 				}
 				h.editRoom("default", "login", "edited")
-				h.rebuild("a=3")
+				h.changeRooms("a=3")
 				if got := h.value("default", "login"); got != "edited" {
 					t.Errorf("an edit of the child is kept: got %q", got)
 				}
@@ -73,11 +73,11 @@ func TestEnsureOnce(t *testing.T) {
 				if got := h.value("default", "login"); owns && got != "4" {
 					t.Errorf("a deleted child that is watched is created again: got %q", got)
 				}
-				h.rebuild("a=4")
+				h.changeRooms("a=4")
 				if got, want := h.value("default", "login"), map[bool]string{true: "4", false: "5"}[owns]; got != want {
 					t.Errorf("the deleted child is created again: got %q, want %q", got, want)
 				}
-				h.rebuild()
+				h.changeRooms()
 				if got := h.value("default", "login"); got != "absent" {
 					t.Errorf("an undeclared child is deleted: got %q", got)
 				}
@@ -89,17 +89,17 @@ func TestEnsureOnce(t *testing.T) {
 
 // TestEnsureOnceLeavesStrangersAlone shows that an object of another owner is not accepted as a child with Once.
 func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, heard.noting(ensureWith(kopf.Once)))
+			s.On("ensure", nonDeleteReasons, heard.noting(ensureWith(kopf.Once)))
 		})
 		defer stop()
-		h.put("b", "theirs")
+		h.putConfigMap("b", "theirs")
 		before := h.room("default", "b").GetResourceVersion()
-		h.build("a=1", "b=2")
+		h.createHouseAndWait("a=1", "b=2")
 		heard.requireLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		if h.room("default", "b").GetResourceVersion() != before {
 			t.Errorf("the object of another owner is not changed: got %v", h.room("default", "b"))
 		}

@@ -16,8 +16,8 @@ import (
 
 // ensureErrors records the errors of Ensure.
 type ensureErrors struct {
-	mu  sync.Mutex
-	all []error
+	mu   sync.Mutex
+	errs []error
 }
 
 func (c *ensureErrors) ensure(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
@@ -34,17 +34,17 @@ func (c *ensureErrors) noting(handler kopf.ChangeFunc[*kopf.Unstructured]) kopf.
 func (c *ensureErrors) note(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = append(c.all, err)
+	c.errs = append(c.errs, err)
 	return err
 }
 
 func (c *ensureErrors) last() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.all) == 0 {
+	if len(c.errs) == 0 {
 		return errors.New("never called")
 	}
-	return c.all[len(c.all)-1]
+	return c.errs[len(c.errs)-1]
 }
 
 func (c *ensureErrors) requireLast(t *testing.T, parts ...string) {
@@ -61,21 +61,21 @@ func (c *ensureErrors) requireLast(t *testing.T, parts ...string) {
 	}
 }
 
-// runComplaining runs the usual handler and records its errors.
-func (h household) runComplaining() (*ensureErrors, func()) {
+// runRecordingErrors runs the usual handler and records its errors.
+func (h ensureFixture) runRecordingErrors() (*ensureErrors, func()) {
 	heard := &ensureErrors{}
-	_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", always, heard.ensure) })
+	_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", nonDeleteReasons, heard.ensure) })
 	return heard, stop
 }
 
-// put creates a config map of another client.
-func (h household) put(name, value string) {
+// putConfigMap creates a config map of another client.
+func (h ensureFixture) putConfigMap(name, value string) {
 	h.t.Helper()
 	room := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
 		"data": map[string]any{"value": value},
 	}}
-	if err := h.people.Create(h.t.Context(), room); err != nil {
+	if err := h.directClient.Create(h.t.Context(), room); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -83,12 +83,12 @@ func (h household) put(name, value string) {
 // TestEnsureLeavesStrangersAlone shows that objects of other owners are neither applied nor pruned, and that the
 // other children are still handled.
 func TestEnsureLeavesStrangersAlone(t *testing.T) {
-	inHousehold(t, func(h household) {
-		heard, stop := h.runComplaining()
+	withEnsureFixture(t, func(h ensureFixture) {
+		heard, stop := h.runRecordingErrors()
 		defer stop()
-		h.put("b", "theirs")
+		h.putConfigMap("b", "theirs")
 		before := h.room("default", "b").GetResourceVersion()
-		h.build("a=1", "b=2", "c=3")
+		h.createHouseAndWait("a=1", "b=2", "c=3")
 		heard.requireLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		if h.room("default", "b").GetResourceVersion() != before {
 			t.Errorf("the object of another owner is not changed: got %v", h.room("default", "b"))
@@ -96,7 +96,7 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		if h.room("default", "a") == nil || h.room("default", "c") == nil {
 			t.Error("the other children are applied")
 		}
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		if h.room("default", "b") == nil || h.room("default", "c") != nil {
 			t.Error("pruning deletes the child and keeps the object of another owner")
 		}
@@ -105,8 +105,8 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		}
 		// A child was deleted, and another client has created an object with its name since.
 		h.api.Discard(settings, "default", "a")
-		h.put("a", "theirs")
-		h.rebuild("a=2")
+		h.putConfigMap("a", "theirs")
+		h.changeRooms("a=2")
 		heard.requireLast(t, "child 0", "ConfigMap default/a", "not a child of this parent")
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "theirs" {
 			t.Errorf("the object of another owner keeps its value: got %q", value)
@@ -117,18 +117,18 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 // TestEnsureSetsBackEditsButNotWhatOthersDeclare shows that the next call of the handler restores edited and
 // deleted children, and that a field that another manager declares is an error.
 func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
-	inHousehold(t, func(h household) {
-		heard, stop := h.runComplaining()
+	withEnsureFixture(t, func(h ensureFixture) {
+		heard, stop := h.runRecordingErrors()
 		defer stop()
-		h.build("a=1", "b=2")
+		h.createHouseAndWait("a=1", "b=2")
 		edited := h.room("default", "a")
 		edited.Object["apiVersion"], edited.Object["kind"] = "v1", "ConfigMap"
 		edited.Object["data"] = map[string]any{"value": "edited", "other": "theirs"}
-		if err := h.people.Update(t.Context(), edited); err != nil {
+		if err := h.directClient.Update(t.Context(), edited); err != nil {
 			t.Fatal(err)
 		}
 		h.api.Discard(settings, "default", "b")
-		h.rebuild("a=1", "b=2", "c=3")
+		h.changeRooms("a=1", "b=2", "c=3")
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		other, _, _ := nested(h.room("default", "a"), "data", "other")
 		if value != "1" || other != "theirs" || h.room("default", "b") == nil {
@@ -143,11 +143,11 @@ func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "default"},
 			"data": map[string]any{"value": "rival"},
 		}}
-		if err := h.people.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(declared),
+		if err := h.directClient.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(declared),
 			client.FieldOwner("rivals.example.org"), client.ForceOwnership); err != nil {
 			t.Fatal(err)
 		}
-		h.rebuild("a=1", "b=2")
+		h.changeRooms("a=1", "b=2")
 		heard.requireLast(t, "child 0", "ConfigMap default/a", ".data.value", `"rivals.example.org"`)
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "rival" {
 			t.Errorf("the field of the other manager is kept: got %q", value)
@@ -161,13 +161,13 @@ func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
 // TestEnsureAdoptsNothingOfAFormerParent shows that a new parent with the same name does not take over the children
 // of the deleted parent.
 func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
-	inHousehold(t, func(h household) {
-		heard, stop := h.runComplaining()
+	withEnsureFixture(t, func(h ensureFixture) {
+		heard, stop := h.runRecordingErrors()
 		defer stop()
-		h.build("a=1")
+		h.createHouseAndWait("a=1")
 		former := h.house().GetUID()
 		h.api.Discard(houses, "default", "home")
-		h.build("a=2") // the garbage collector has not run yet
+		h.createHouseAndWait("a=2") // the garbage collector has not run yet
 		heard.requireLast(t, "child of another object", string(former))
 		if h.owner("default", "a") != former {
 			t.Errorf("the former parent still owns the child: got %q", h.owner("default", "a"))
@@ -183,20 +183,20 @@ func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
 // TestEnsureStopsWithItsParent shows that nothing is applied for a parent that is deleted and created again during
 // the handler call.
 func TestEnsureStopsWithItsParent(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var once sync.Once
 		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
-			s.On("ensure", always, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+			s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				once.Do(func() {
 					h.api.Discard(houses, "default", "home")
-					go h.begin("a=new")
+					go h.createHouse("a=new")
 					time.Sleep(time.Second)
 				})
 				return ensure(ctx, c)
 			})
 		})
 		defer stop()
-		h.build("a=old", "b=old")
+		h.createHouseAndWait("a=old", "b=old")
 		h.settle()
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "new" ||
 			h.owner("default", "a") != h.house().GetUID() || h.room("default", "b") != nil {
@@ -209,15 +209,15 @@ func TestEnsureStopsWithItsParent(t *testing.T) {
 // TestEnsureTakesOverOrphansThatAreGivenToIt shows that orphans of a deleted parent are taken over once a user
 // gives them the label of the new parent.
 func TestEnsureTakesOverOrphansThatAreGivenToIt(t *testing.T) {
-	inHousehold(t, func(h household) {
-		heard, stop := h.runComplaining()
+	withEnsureFixture(t, func(h ensureFixture) {
+		heard, stop := h.runRecordingErrors()
 		defer stop()
-		h.build("a=1")
+		h.createHouseAndWait("a=1")
 		h.api.Edit(settings, "default", "a", func(room map[string]any) { // as the garbage collector does
 			(&unstructured.Unstructured{Object: room}).SetOwnerReferences(nil)
 		})
 		h.api.Discard(houses, "default", "home")
-		h.build("a=2")
+		h.createHouseAndWait("a=2")
 		heard.requireLast(t, "child of another object", "give it the label test.example.org/parent-uid")
 		now := h.house().GetUID()
 		h.api.Edit(settings, "default", "a", func(room map[string]any) {

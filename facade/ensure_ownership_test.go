@@ -20,9 +20,9 @@ const (
 )
 
 // runTwo runs two handlers, each with its own set of children. The second one is called only for creations.
-func (h household) runTwo() func() {
+func (h ensureFixture) runTwo() func() {
 	_, stop := h.run(func(s houseSel) {
-		s.On("ensure", always, ensure)
+		s.On("ensure", nonDeleteReasons, ensure)
 		s.OnCreate("cellar", func(ctx context.Context, c *houseChange) error {
 			return c.Ensure(ctx, rooms(house("wine=1", "yard/well=1", "b=1"))...)
 		})
@@ -31,7 +31,7 @@ func (h household) runTwo() func() {
 }
 
 // dropRecords removes all records of children, as another client could.
-func (h household) dropRecords() {
+func (h ensureFixture) dropRecords() {
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		one := &unstructured.Unstructured{Object: house}
 		annotations := one.GetAnnotations()
@@ -44,7 +44,7 @@ func (h household) dropRecords() {
 	})
 }
 
-func (h household) requireRooms(when string, want ...string) {
+func (h ensureFixture) requireRooms(when string, want ...string) {
 	h.t.Helper()
 	var got []string
 	for _, room := range []string{
@@ -63,20 +63,20 @@ func (h household) requireRooms(when string, want ...string) {
 // TestEnsureRestoresARecordOfThisProcess shows that a record that is removed while the process runs is restored
 // from the children that this process has applied, in all namespaces.
 func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.runEnsure()
 		defer stop()
-		h.build("a=1", "b=1", "yard/d=1")
+		h.createHouseAndWait("a=1", "b=1", "yard/d=1")
 		h.dropRecords()
-		h.rebuild("a=1", "c=1", "yard/d=1")
+		h.changeRooms("a=1", "c=1", "yard/d=1")
 		h.requireRooms("the dropped child is pruned", "default/a", "default/c", "yard/d")
 		if record := h.house().GetAnnotations()[houseRecord]; !strings.Contains(record, "yard/d") {
 			t.Errorf("the record is restored: got %q", record)
 		}
 		h.dropRecords()
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		h.requireRooms("the child of another namespace is pruned", "default/a")
-		h.rebuild("a=1", "yard/d=1")
+		h.changeRooms("a=1", "yard/d=1")
 		h.dropRecords()
 		h.settle()
 		h.api.Delete(houses, "default", "home")
@@ -91,18 +91,18 @@ func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
 // labelled objects that name it, of the kinds and in the namespaces that the handler declares. Children of other
 // handlers, and objects that other clients have labelled, are kept.
 func TestEnsureRebuildsALostRecord(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		stop := h.runTwo()
-		h.build("a=1", "b=1", "c=1", "yard/d=1")
+		h.createHouseAndWait("a=1", "b=1", "c=1", "yard/d=1")
 		stop()
-		h.put("guest", "theirs")
+		h.putConfigMap("guest", "theirs")
 		labels := map[string]string{parentLabel: string(h.house().GetUID())}
 		h.api.Edit(settings, "default", "guest", func(room map[string]any) {
 			(&unstructured.Unstructured{Object: room}).SetLabels(labels)
 		})
 		h.dropRecords()
 		stop = h.runTwo()
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		h.requireRooms("only children that name this record alone, in declared namespaces, are pruned",
 			"default/a", "default/b", "default/guest", "default/wine", "yard/d", "yard/well")
 		if got := h.room("default", "a").GetAnnotations()[declaredIn]; got != "children-of.ensure" {
@@ -115,20 +115,20 @@ func TestEnsureRebuildsALostRecord(t *testing.T) {
 // TestEnsureNamesAllRecordsOfAChild shows that two handlers that declare the same child both name their records in
 // it, and then do not write it again.
 func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		way, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ensure)
-			s.On("again", always, ensure)
+			s.On("ensure", nonDeleteReasons, ensure)
+			s.On("again", nonDeleteReasons, ensure)
 			s.Owns(bath())
 		})
 		defer stop()
-		h.build("a=1")
+		h.createHouseAndWait("a=1")
 		if got := h.room("default", "a").GetAnnotations()[declaredIn]; got != "children-of.again,children-of.ensure" {
 			t.Errorf("the child names both records: got %q", got)
 		}
-		h.rebuild("a=1", "c=1")
+		h.changeRooms("a=1", "c=1")
 		before := h.room("default", "a").GetResourceVersion()
-		h.rebuild("a=1", "c=1", "b=1")
+		h.changeRooms("a=1", "c=1", "b=1")
 		if now := h.room("default", "a").GetResourceVersion(); now != before {
 			t.Errorf("an unchanged child is not written: got %v", writes(way))
 		}
@@ -140,9 +140,9 @@ func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
 	})
 }
 
-// asBefore applies the children as the former version of this package did: without the name of the record, and with
-// trust in the UIDs in the record, whose format is the same.
-func (h household) asBefore(rooms ...string) {
+// applyAsFormerVersion applies the children as the former version of this package did: without the name of the record,
+// and with trust in the UIDs in the record, whose format is the same.
+func (h ensureFixture) applyAsFormerVersion(rooms ...string) {
 	h.t.Helper()
 	listed := []string{}
 	for _, room := range rooms {
@@ -157,7 +157,7 @@ func (h household) asBefore(rooms ...string) {
 				APIVersion: "test.example.org/v1", Kind: "House", Name: "home", UID: h.house().GetUID(),
 			}})
 		}
-		if err := h.people.Apply(h.t.Context(), client.ApplyConfigurationFromUnstructured(child),
+		if err := h.directClient.Apply(h.t.Context(), client.ApplyConfigurationFromUnstructured(child),
 			client.FieldOwner("test.example.org"), client.ForceOwnership); err != nil {
 			h.t.Fatal(err)
 		}
@@ -176,24 +176,24 @@ func (h household) asBefore(rooms ...string) {
 // TestEnsureTakesTurnsWithTheFormerVersion shows that the former version and this one can alternate on the same
 // objects: no child is created twice or lost, and each version prunes the children that the other one has declared.
 func TestEnsureTakesTurnsWithTheFormerVersion(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.runEnsure()
-		h.build("a=1", "b=1", "yard/d=1")
+		h.createHouseAndWait("a=1", "b=1", "yard/d=1")
 		record := h.house().GetAnnotations()[houseRecord]
 		made := h.room("default", "a").GetUID()
 		stop()
-		h.asBefore("default/a", "default/b", "yard/d")
+		h.applyAsFormerVersion("default/a", "default/b", "yard/d")
 		if got := h.house().GetAnnotations()[houseRecord]; got != record {
 			t.Errorf("the record has the format of the former version: got %s, want %s", record, got)
 		}
-		h.asBefore("default/a", "default/b", "default/c", "yard/d", "yard/well") // a change handled before
+		h.applyAsFormerVersion("default/a", "default/b", "default/c", "yard/d", "yard/well") // a change handled before
 		_, stop = h.runEnsure()
-		h.rebuild("a=1", "b=1", "yard/d=1")
+		h.changeRooms("a=1", "b=1", "yard/d=1")
 		h.requireRooms("children that the former version has declared are pruned", "default/a", "default/b", "yard/d")
 		stop()
-		h.asBefore("default/a", "yard/d")
+		h.applyAsFormerVersion("default/a", "yard/d")
 		_, stop = h.runEnsure()
-		h.rebuild("a=1", "b=1")
+		h.changeRooms("a=1", "b=1")
 		h.requireRooms("declared children are kept", "default/a", "default/b")
 		if now := h.room("default", "a").GetUID(); now != made {
 			t.Errorf("the child is still the same object: got %s, want %s", now, made)

@@ -18,9 +18,9 @@ func retain(child any) any { return kopf.Retain(child) }
 // TestEnsureRetain shows that a retained child has no owner, adds no finalizer to the parent, and is not pruned, in
 // any namespace.
 func TestEnsureRetain(t *testing.T) {
-	inHousehold(t, func(h household) {
-		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ensureWith(retain)) })
-		h.build("a=1", "yard/d=1", "c=1")
+	withEnsureFixture(t, func(h ensureFixture) {
+		_, stop := h.run(func(s houseSel) { s.On("ensure", nonDeleteReasons, ensureWith(retain)) })
+		h.createHouseAndWait("a=1", "yard/d=1", "c=1")
 		if owner, held := h.owner("default", "a"), h.house().GetFinalizers(); owner != "nobody" || len(held) > 0 {
 			t.Errorf("a retained child has no owner and its parent no finalizer: got owner %q, finalizers %v",
 				owner, held)
@@ -28,12 +28,12 @@ func TestEnsureRetain(t *testing.T) {
 		if got := h.room("yard", "d").GetAnnotations()[retainedBy]; got != "House.test.example.org default/home" {
 			t.Errorf("an annotation of the child names the parent: got %q", got)
 		}
-		h.rebuild("a=2", "yard/d=2")
+		h.changeRooms("a=2", "yard/d=2")
 		h.requireRooms("undeclared children stay", "default/a", "default/c", "yard/d")
 		if got := h.value("default", "a"); got != "2" {
 			t.Errorf("a retained child is applied: got %q", got)
 		}
-		h.rebuild("a=2", "yard/d=2", "c=3")
+		h.changeRooms("a=2", "yard/d=2", "c=3")
 		if got := h.value("default", "c"); got != "3" {
 			t.Errorf("its own parent can declare a retained child again: got %q", got)
 		}
@@ -44,14 +44,14 @@ func TestEnsureRetain(t *testing.T) {
 // TestEnsureAdoptsRetained shows that a new parent with the same name takes over retained children only with
 // AdoptFormer, and no other objects.
 func TestEnsureAdoptsRetained(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		rule := retain
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, heard.noting(ensureWith(func(child any) any { return rule(child) })))
+			s.On("ensure", nonDeleteReasons, heard.noting(ensureWith(func(child any) any { return rule(child) })))
 		})
 		defer stop()
-		h.build("a=1", "yard/d=1")
+		h.createHouseAndWait("a=1", "yard/d=1")
 		former := h.house().GetUID()
 		h.api.Delete(houses, "default", "home")
 		h.settle()
@@ -59,21 +59,21 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 		if h.api.Object(houses, "default", "home") != nil {
 			t.Errorf("retained children do not delay the deletion of the parent: got %v", h.house())
 		}
-		h.build("a=2", "yard/d=2")
+		h.createHouseAndWait("a=2", "yard/d=2")
 		heard.requireLast(t, "ConfigMap default/a", string(former), "kopf.AdoptFormer")
 		if got := h.value("default", "a"); got != "1" {
 			t.Errorf("without AdoptFormer, the child is not adopted: got %q", got)
 		}
 		rule = func(child any) any { return kopf.Retain(kopf.Once(child), kopf.AdoptFormer()) }
-		h.rebuild("yard/d=3")
+		h.changeRooms("yard/d=3")
 		if got := h.room("yard", "d").GetLabels()[parentLabel]; got != string(h.house().GetUID()) {
 			t.Errorf("a child with Once is adopted: got %q, error %v", got, heard.last())
 		}
 		rule = retainAdopting
-		h.put("guest", "theirs")
-		h.rebuild("a=3", "yard/d=3", "guest=1")
+		h.putConfigMap("guest", "theirs")
+		h.changeRooms("a=3", "yard/d=3", "guest=1")
 		heard.requireLast(t, "ConfigMap default/guest", "not a child of this parent")
-		h.rebuild("a=3", "yard/d=4")
+		h.changeRooms("a=3", "yard/d=4")
 		if a, d := h.value("default", "a"), h.value("yard", "d"); a != "3" || d != "4" || heard.last() != nil {
 			t.Errorf("the adopted children are updated: got %q and %q, error %v", a, d, heard.last())
 		}
@@ -86,9 +86,9 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 // TestEnsureRetainsWhatTheRecordMisses shows that a retained child is kept even if the record is lost or lists the
 // child for pruning, as its own annotation counts.
 func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
-	inHousehold(t, func(h household) {
-		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ensureWith(retain)) })
-		h.build("a=1", "yard/d=1")
+	withEnsureFixture(t, func(h ensureFixture) {
+		_, stop := h.run(func(s houseSel) { s.On("ensure", nonDeleteReasons, ensureWith(retain)) })
+		h.createHouseAndWait("a=1", "yard/d=1")
 		stop()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
 			one := &unstructured.Unstructured{Object: house}
@@ -98,7 +98,7 @@ func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 			one.SetAnnotations(annotations)
 		})
 		_, stop = h.runEnsure()
-		h.rebuild("c=1")
+		h.changeRooms("c=1")
 		h.requireRooms("retained children are kept in spite of the record", "default/a", "default/c", "yard/d")
 		h.api.Delete(houses, "default", "home")
 		h.settle()
@@ -114,7 +114,7 @@ func TestEnsureRetainsAfterARestart(t *testing.T) {
 		isHeld bool // by the finalizer of a delete handler
 	}{"Held": {true}, "Free": {false}} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				created := []kopf.Reason{kopf.ReasonCreate} // Ensure is not called after the restart
 				start := func() func() {
 					_, stop := h.run(func(s houseSel) {
@@ -126,7 +126,7 @@ func TestEnsureRetainsAfterARestart(t *testing.T) {
 					return stop
 				}
 				stop := start()
-				h.build("a=1", "yard/b=1", "yard/c=1", "yard/d=1")
+				h.createHouseAndWait("a=1", "yard/b=1", "yard/c=1", "yard/d=1")
 				stop()
 				version := h.house().GetResourceVersion()
 				stop = start()
@@ -152,20 +152,20 @@ func TestEnsureRetainsAfterARestart(t *testing.T) {
 
 // TestEnsureNoLongerRetains shows that a child that is no longer retained is owned and pruned like other children.
 func TestEnsureNoLongerRetains(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		rule := retain
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ensureWith(func(child any) any { return rule(child) }))
+			s.On("ensure", nonDeleteReasons, ensureWith(func(child any) any { return rule(child) }))
 		})
 		defer stop()
-		h.build("a=1", "yard/d=1")
+		h.createHouseAndWait("a=1", "yard/d=1")
 		rule = func(child any) any { return child }
-		h.rebuild("a=2", "yard/d=2")
+		h.changeRooms("a=2", "yard/d=2")
 		owner, held := h.owner("default", "a"), h.house().GetFinalizers()
 		if owner != h.house().GetUID() || len(held) == 0 {
 			t.Errorf("the child is owned, and its parent has the finalizer: got owner %q, finalizers %v", owner, held)
 		}
-		h.rebuild()
+		h.changeRooms()
 		h.requireRooms("undeclared children are deleted")
 	})
 }
@@ -173,15 +173,15 @@ func TestEnsureNoLongerRetains(t *testing.T) {
 // TestEnsureRetainsWhatWasMadeOnce shows that a child with Once, which was created and not applied, can become a
 // retained child that is not deleted with its parent.
 func TestEnsureRetainsWhatWasMadeOnce(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		rule := kopf.Once
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ensureWith(func(child any) any { return rule(child) }))
+			s.On("ensure", nonDeleteReasons, ensureWith(func(child any) any { return rule(child) }))
 		})
 		defer stop()
-		h.build("a=1", "b=1")
+		h.createHouseAndWait("a=1", "b=1")
 		rule = retain
-		h.rebuild("a=2", "b=1")
+		h.changeRooms("a=2", "b=1")
 		if a, b := h.owner("default", "a"), h.owner("default", "b"); a != "nobody" || b != "nobody" {
 			t.Errorf("retained children have no owners: got %q and %q", a, b)
 		}

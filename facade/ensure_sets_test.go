@@ -14,10 +14,10 @@ import (
 // TestEnsureHoldsAParentThatCannotOwn shows that the operator deletes children that the house cannot own, and that
 // the finalizer is on the house only while such children exist.
 func TestEnsureHoldsAParentThatCannotOwn(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.runEnsure()
 		defer stop()
-		h.build("a=1", "yard/b=2", "Namespace//annex")
+		h.createHouseAndWait("a=1", "yard/b=2", "Namespace//annex")
 		if h.owner("default", "a") != h.house().GetUID() || h.owner("yard", "b") != "nobody" ||
 			h.api.Object(clusterNamespaces, "", "annex") == nil {
 			t.Errorf("only the child in the same namespace is owned: got owners %q and %q",
@@ -27,12 +27,12 @@ func TestEnsureHoldsAParentThatCannotOwn(t *testing.T) {
 		if got := h.house().GetFinalizers(); !slices.Equal(got, held) {
 			t.Errorf("the house has the finalizer: got %v", got)
 		}
-		h.rebuild("a=1")
+		h.changeRooms("a=1")
 		if h.room("yard", "b") != nil || h.api.Object(clusterNamespaces, "", "annex") != nil ||
 			len(h.house().GetFinalizers()) > 0 {
 			t.Errorf("undeclared children and the finalizer are removed: got %v", h.house())
 		}
-		h.rebuild("a=1", "yard/b=2", "Namespace//annex")
+		h.changeRooms("a=1", "yard/b=2", "Namespace//annex")
 		h.api.Delete(houses, "default", "home")
 		h.settle()
 		if h.api.Object(houses, "default", "home") != nil || h.room("yard", "b") != nil ||
@@ -49,10 +49,10 @@ func TestEnsureHoldsAParentThatCannotOwn(t *testing.T) {
 // TestEnsureKeepsSetsApart shows that each handler has its own set: a child that one handler drops is kept while
 // another one declares it.
 func TestEnsureKeepsSetsApart(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
-			s.On("ensure", always, ensure)
-			s.On("cellar", always, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+			s.On("ensure", nonDeleteReasons, ensure)
+			s.On("cellar", nonDeleteReasons, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				c.Sub("wine", func(ctx context.Context, sub *kopf.Change[*kopf.Unstructured]) error {
 					if slices.Contains(kopf.GetFieldOr(c.Object, "spec.rooms", []string(nil)), "no-cellar") {
 						return sub.Ensure(ctx)
@@ -63,12 +63,12 @@ func TestEnsureKeepsSetsApart(t *testing.T) {
 			})
 		})
 		defer stop()
-		h.build("a=1", "shared=1")
-		h.rebuild("a=1")
+		h.createHouseAndWait("a=1", "shared=1")
+		h.changeRooms("a=1")
 		if h.room("default", "shared") == nil || h.room("default", "wine") == nil {
 			t.Error("a child that another handler declares is kept")
 		}
-		h.rebuild("no-cellar")
+		h.changeRooms("no-cellar")
 		if h.room("default", "shared") != nil || h.room("default", "wine") != nil || h.room("default", "a") != nil {
 			t.Error("an undeclared child is deleted")
 		}
@@ -78,14 +78,14 @@ func TestEnsureKeepsSetsApart(t *testing.T) {
 // TestEnsureOfTwoThatDropOneChild shows that a child that two handlers drop in one pass is deleted without an
 // error.
 func TestEnsureOfTwoThatDropOneChild(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
-			s.On("ensure", always, ensure)
-			s.On("again", always, ensure)
+			s.On("ensure", nonDeleteReasons, ensure)
+			s.On("again", nonDeleteReasons, ensure)
 		})
 		defer stop()
-		h.build("a=1", "b=1")
-		h.rebuild("a=1")
+		h.createHouseAndWait("a=1", "b=1")
+		h.changeRooms("a=1")
 		if h.room("default", "a") == nil || h.room("default", "b") != nil {
 			t.Errorf("only the dropped child is deleted: a is %v, b is %v",
 				h.room("default", "a"), h.room("default", "b"))
@@ -96,7 +96,7 @@ func TestEnsureOfTwoThatDropOneChild(t *testing.T) {
 // TestEnsureInTheBackground shows that a daemon can declare its set repeatedly, and a timer in each call. Without
 // changes, nothing is written.
 func TestEnsureInTheBackground(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		way, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Daemon("ensure", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for {
@@ -115,8 +115,8 @@ func TestEnsureInTheBackground(t *testing.T) {
 			})
 		})
 		defer stop()
-		h.build("a=1", "b=1")
-		h.rebuild("a=1")
+		h.createHouseAndWait("a=1", "b=1")
+		h.changeRooms("a=1")
 		if h.owner("default", "a") != h.house().GetUID() || h.room("default", "b") != nil ||
 			h.room("yard", "ticked") == nil {
 			t.Errorf("the sets of the daemon and the timer are applied: a is %v, b is %v",

@@ -9,9 +9,9 @@ import (
 // TestEnsureWritesNoMoreThanNeeded shows the requests for the creation of a house, and that nothing is written
 // without changes.
 func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		way, stop := h.runEnsure()
-		h.build("a=1", "b=2", "c=3")
+		h.createHouseAndWait("a=1", "b=2", "c=3")
 		want := []string{
 			"patch houses", "patch configmaps", "patch configmaps", "patch configmaps", "patch houses",
 		}
@@ -61,10 +61,10 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 
 // TestEnsureAddsChangesAndPrunes shows that Ensure creates, updates and deletes children.
 func TestEnsureAddsChangesAndPrunes(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		_, stop := h.runEnsure()
 		defer stop()
-		h.build("a=1", "b=2")
+		h.createHouseAndWait("a=1", "b=2")
 		uid := h.house().GetUID()
 		a := h.room("default", "a")
 		if a == nil || h.owner("default", "b") != uid {
@@ -74,13 +74,13 @@ func TestEnsureAddsChangesAndPrunes(t *testing.T) {
 		if d := cmp.Diff(labels, a.GetLabels()); d != "" {
 			t.Errorf("labels: -want, +got:\n%s", d)
 		}
-		h.rebuild("a=9", "c=3")
+		h.changeRooms("a=9", "c=3")
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		if value != "9" || h.owner("default", "b") != "" || h.owner("default", "c") != uid {
 			t.Errorf("a child is changed, one pruned and one added: a is %q, owners of b and c %q and %q",
 				value, h.owner("default", "b"), h.owner("default", "c"))
 		}
-		h.rebuild()
+		h.changeRooms()
 		if h.room("default", "a") != nil || h.room("default", "c") != nil ||
 			h.house().GetAnnotations()[houseRecord] != "" {
 			t.Errorf("no child and no record is left: got %v", h.house().GetAnnotations())

@@ -22,19 +22,19 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	for name, tc := range map[string]struct {
-		reason  string
-		block   func(h household, isRefused *atomic.Bool)
-		most    int // requests in an hour
-		message string
+		reason      string
+		block       func(h ensureFixture, isRefused *atomic.Bool)
+		maxRequests int // requests in an hour
+		message     string
 	}{
 		"Refused": {
 			"a write that a webhook denies is retried at growing intervals",
-			func(_ household, isRefused *atomic.Bool) { isRefused.Store(true) },
+			func(_ ensureFixture, isRefused *atomic.Bool) { isRefused.Store(true) },
 			18, "Forbidden",
 		},
 		"Full": {
 			"a record that does not fit beside other annotations is not sent",
-			func(h household, _ *atomic.Bool) {
+			func(h ensureFixture, _ *atomic.Bool) {
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
 					one := &unstructured.Unstructured{Object: house}
 					annotations, size := one.GetAnnotations(), 0
@@ -50,7 +50,7 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				isRefused, requests, log := &atomic.Bool{}, &atomic.Int64{}, &lines{}
 				way := h.api.Connect()
 				way.Before = func(_ context.Context, r memapi.Request) error {
@@ -67,18 +67,19 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 					return c.Ensure(ctx, kopf.UntilDone(backup(c)))
 				})
 				stop := operate(h.t, way, op, funcr.New(log.add, funcr.Options{}))
-				h.begin()
-				h.pause()
+				h.createHouse()
+				h.waitForRepairs()
 				for range 2 { // the operator first shrinks its own annotations, which makes room again
 					tc.block(h, isRefused)
-					h.pause()
+					h.waitForRepairs()
 				}
 				version := h.house().GetResourceVersion()
-				h.finish("Complete")
+				h.setJobCondition("Complete")
 				h.sleep(time.Hour)
 				stop()
-				if got := int(requests.Load()); got > tc.most || h.house().GetResourceVersion() != version {
-					t.Errorf("%s: got %d requests, want at most %d; the parent has version %s", tc.reason, got, tc.most,
+				if got := int(requests.Load()); got > tc.maxRequests || h.house().GetResourceVersion() != version {
+					t.Errorf("%s: got %d requests, want at most %d; the parent has version %s", tc.reason, got,
+						tc.maxRequests,
 						h.house().GetResourceVersion())
 				}
 				failed := log.with("Failed to remember that children are done")

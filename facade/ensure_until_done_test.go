@@ -41,18 +41,18 @@ func hasSucceeded(job *kopf.Unstructured) bool {
 // jobCase configures an operator with a Job.
 type jobCase struct{ owns, waits, once bool }
 
-func (c jobCase) start(h household, heard *ensureErrors) (stop func()) {
+func (c jobCase) start(h ensureFixture, heard *ensureErrors) (stop func()) {
 	_, stop = c.connect(h, heard)
 	return stop
 }
 
 // connect is like start, and also returns the connection of the operator.
-func (c jobCase) connect(h household, heard *ensureErrors) (way *memapi.Connection, stop func()) {
+func (c jobCase) connect(h ensureFixture, heard *ensureErrors) (way *memapi.Connection, stop func()) {
 	return h.run(func(s houseSel) {
 		if c.owns {
 			s.Owns(newJob())
 		}
-		s.On("backup", always, heard.noting(func(ctx context.Context, change *houseChange) error {
+		s.On("backup", nonDeleteReasons, heard.noting(func(ctx context.Context, change *houseChange) error {
 			child := kopf.UntilDone(backup(change))
 			if c.once {
 				child = kopf.Once(child)
@@ -66,22 +66,22 @@ func (c jobCase) connect(h household, heard *ensureErrors) (way *memapi.Connecti
 }
 
 // job returns the Job; nil if it does not exist.
-func (h household) job() *kopf.Unstructured {
+func (h ensureFixture) job() *kopf.Unstructured {
 	if object := h.api.Object(jobs, "default", "backup"); object != nil {
 		return &unstructured.Unstructured{Object: object}
 	}
 	return nil
 }
 
-func (h household) jobUID() string {
+func (h ensureFixture) jobUID() string {
 	if job := h.job(); job != nil {
 		return string(job.GetUID())
 	}
 	return "absent"
 }
 
-// finish sets the condition of the Job, as the controller of Jobs does.
-func (h household) finish(condition string) {
+// setJobCondition sets the condition of the Job, as the controller of Jobs does.
+func (h ensureFixture) setJobCondition(condition string) {
 	h.t.Helper()
 	h.api.Edit(jobs, "default", "backup", func(job map[string]any) {
 		status := map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}
@@ -90,18 +90,18 @@ func (h household) finish(condition string) {
 		}
 		job["status"] = status
 	})
-	h.pause()
+	h.waitForRepairs()
 }
 
-// expire deletes the Job, as ttlSecondsAfterFinished does.
-func (h household) expire() { h.api.Delete(jobs, "default", "backup"); h.pause() }
+// deleteJob deletes the Job, as ttlSecondsAfterFinished does.
+func (h ensureFixture) deleteJob() { h.api.Delete(jobs, "default", "backup"); h.waitForRepairs() }
 
-// repaint changes the image in the spec, which calls the handler.
-func (h household) repaint(image string) {
+// changeImage changes the image in the spec, which calls the handler.
+func (h ensureFixture) changeImage(image string) {
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		house["spec"] = map[string]any{"image": image}
 	})
-	h.pause()
+	h.waitForRepairs()
 }
 
 // TestEnsureUntilDone shows that a completed and deleted Job is not created again by updates or a restart, and that
@@ -111,14 +111,14 @@ func TestEnsureUntilDone(t *testing.T) {
 		"NotWatched": {}, "Watched": {owns: true}, "Waiting": {owns: true, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				heard := &ensureErrors{}
 				stop := c.start(h, heard)
-				h.begin()
-				h.pause()
+				h.createHouse()
+				h.waitForRepairs()
 				first := h.jobUID()
-				h.finish("Complete")
-				h.expire()
+				h.setJobCondition("Complete")
+				h.deleteJob()
 				h.api.Edit(houses, "default", "home", func(house map[string]any) { // the declaration is the same
 					house["spec"] = map[string]any{"other": "1"}
 				})
@@ -132,13 +132,13 @@ func TestEnsureUntilDone(t *testing.T) {
 				if err := heard.last(); h.jobUID() != "absent" || err != nil {
 					t.Errorf("a restart does not create the completed job again: got %s, error %v", h.jobUID(), err)
 				}
-				h.repaint("second")
+				h.changeImage("second")
 				if second := h.jobUID(); second == first || second == "absent" {
 					t.Errorf("another declaration creates a new job: got %s", second)
 				}
-				h.finish("Complete") // the job still exists
+				h.setJobCondition("Complete") // the job still exists
 				third := h.jobUID()
-				h.repaint("third")
+				h.changeImage("third")
 				if now := h.jobUID(); now == third || now == "absent" {
 					t.Errorf("another declaration replaces a completed job: got %s, error %v", now, heard.last())
 				}
@@ -151,23 +151,23 @@ func TestEnsureUntilDone(t *testing.T) {
 // TestEnsureUntilDoneWatched shows that a Job that is deleted before its end is created again, and that the outcome
 // is recorded without a call of the handler.
 func TestEnsureUntilDoneWatched(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		stop := jobCase{owns: true}.start(h, heard)
-		h.begin()
-		h.pause()
+		h.createHouse()
+		h.waitForRepairs()
 		first := h.jobUID()
-		h.expire()
+		h.deleteJob()
 		if now := h.jobUID(); now == first || now == "absent" {
 			t.Errorf("a job that is deleted before its end is created again: got %s", now)
 		}
-		h.finish("Failed")
+		h.setJobCondition("Failed")
 		record := h.house().GetAnnotations()["test.example.org/children-of.backup"]
 		if !strings.Contains(record, ` failed"`) {
 			t.Errorf("the record has the failure of the job: got %s", record)
 		}
 		stop()
-		h.expire()
+		h.deleteJob()
 		stop = jobCase{owns: true}.start(h, heard)
 		h.settle()
 		if now := h.jobUID(); now != "absent" {
@@ -180,7 +180,7 @@ func TestEnsureUntilDoneWatched(t *testing.T) {
 // TestEnsureUntilDoneWithAGapInTheWatch shows that a Job that ends and disappears in a gap of the watch is not
 // created again, although a later list only shows that it is gone.
 func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var isRefused atomic.Bool
 		heard := &ensureErrors{}
 		way, stop := jobCase{owns: true}.connect(h, heard)
@@ -191,13 +191,13 @@ func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
 			return nil
 		}
 		defer stop()
-		h.begin()
-		h.pause()
+		h.createHouse()
+		h.waitForRepairs()
 		first := h.jobUID()
 		isRefused.Store(true)
 		h.sleep(20 * time.Minute) // the running watch has ended
-		h.finish("Complete")
-		h.expire()
+		h.setJobCondition("Complete")
+		h.deleteJob()
 		h.api.Compact()
 		isRefused.Store(false)
 		h.sleep(20 * time.Minute)
@@ -214,17 +214,17 @@ func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
 // TestWaitForUntilDoneThatFails shows that the wait for a child that has failed and is deleted ends with a
 // permanent error.
 func TestWaitForUntilDoneThatFails(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		stop := jobCase{owns: true, waits: true}.start(h, heard)
 		defer stop()
-		h.begin()
-		h.pause()
-		h.finish("Failed")
+		h.createHouse()
+		h.waitForRepairs()
+		h.setJobCondition("Failed")
 		if err := heard.last(); execution.IsPermanent(err) {
 			t.Errorf("the failure of an existing job is not a permanent error: got %v", err)
 		}
-		h.expire()
+		h.deleteJob()
 		heard.requireLast(t, "child Job.batch backup", "it has failed, and is gone")
 		if !execution.IsPermanent(heard.last()) {
 			t.Errorf("the failure of a deleted job is a permanent error: got %v", heard.last())
@@ -235,21 +235,21 @@ func TestWaitForUntilDoneThatFails(t *testing.T) {
 // TestEnsureOnceUntilDone shows that a child with Once and UntilDone is not created again, even by another
 // declaration.
 func TestEnsureOnceUntilDone(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
 		stop := jobCase{once: true}.start(h, heard)
 		defer stop()
-		h.begin()
-		h.pause()
+		h.createHouse()
+		h.waitForRepairs()
 		first := h.jobUID()
-		h.repaint("second")
-		h.finish("Complete")
-		h.repaint("third")
+		h.changeImage("second")
+		h.setJobCondition("Complete")
+		h.changeImage("third")
 		if now := h.jobUID(); now != first {
 			t.Errorf("another declaration does not replace the job: was %s, is %s, error %v", first, now, heard.last())
 		}
-		h.expire()
-		h.repaint("fourth")
+		h.deleteJob()
+		h.changeImage("fourth")
 		if now := h.jobUID(); now != "absent" || heard.last() != nil {
 			t.Errorf("a deleted job is not created again: got %s, error %v", now, heard.last())
 		}
@@ -259,9 +259,9 @@ func TestEnsureOnceUntilDone(t *testing.T) {
 // TestEnsureUntilDoneReplacesNoStrangers shows that a forged record of a completed child does not delete the object
 // of another owner.
 func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		heard := &ensureErrors{}
-		h.begin()
+		h.createHouse()
 		stranger := backup(&houseChange{Object: house()})
 		stranger.SetNamespace("default")
 		stranger.Object["status"] = map[string]any{"succeeded": int64(1)}

@@ -59,7 +59,7 @@ var errNoReason = errors.New("no reason is given: the error was nil")
 // Temporary returns an error after which the handler is called again when the delay is over. Default: the [Backoff], 60
 // seconds. [Retries] and [Timeout] still apply. It wraps err and is never nil. Kopf: TemporaryError.
 func Temporary(err error, delay ...time.Duration) error {
-	temporary := &temporaryError{err: orNoReason(err), byBackoff: len(delay) == 0}
+	temporary := &temporaryError{err: orNoReason(err), usesBackoff: len(delay) == 0}
 	if len(delay) > 0 {
 		temporary.delay = delay[0]
 	}
@@ -82,13 +82,13 @@ func orNoReason(err error) error {
 
 // temporaryError is the error of Temporary.
 type temporaryError struct {
-	err       error
-	delay     time.Duration
-	byBackoff bool // no delay was given: use the backoff of the handler
+	err         error
+	delay       time.Duration
+	usesBackoff bool // no delay was given: use the backoff of the handler
 }
 
 // ByBackoff reports whether the delay is the backoff of the handler. The engine finds the method by errors.As.
-func (e *temporaryError) ByBackoff() bool { return e.byBackoff }
+func (e *temporaryError) ByBackoff() bool { return e.usesBackoff }
 
 func (e *temporaryError) Error() string { return e.err.Error() }
 
@@ -97,17 +97,17 @@ func (e *temporaryError) Unwrap() error { return e.err }
 // RetryAfter returns the delay. The engine recognizes a temporary error by this method.
 func (e *temporaryError) RetryAfter() time.Duration {
 	if e.lacksUnit() {
-		return unitlessDelay
+		return delayWithoutUnit
 	}
 	return e.delay
 }
 
 // unitlessDelay replaces delays without a unit, such as the 60 nanoseconds of Temporary(err, 60). Without it, the
 // handler would run again immediately, in a loop.
-const unitlessDelay = time.Second
+const delayWithoutUnit = time.Second
 
 // lacksUnit reports whether the delay is a number without a unit.
-func (e *temporaryError) lacksUnit() bool { return e.delay > 0 && e.delay < defaults.Shortest }
+func (e *temporaryError) lacksUnit() bool { return e.delay > 0 && e.delay < defaults.MinDuration }
 
 // permanentError is the error of Permanent.
 type permanentError struct{ err error }

@@ -160,7 +160,8 @@ func TestCauses(t *testing.T) {
 
 // TestPanics shows that a panic of a handler is an ordinary error.
 func TestPanics(t *testing.T) {
-	a := call(t, one(func(context.Context, *Change) error { panic("oops") }, kopf.Retries(1)), body(nil), nil)
+	a := call(t, newCreationOperator(func(context.Context, *Change) error { panic("oops") }, kopf.Retries(1)),
+		body(nil), nil)
 	if !a.Outcome.Final || a.Outcome.Err == nil {
 		t.Errorf("a panic is an error with the limits of other errors: got %+v", a.Outcome)
 	}

@@ -48,7 +48,7 @@ type WatchEventFunc[T client.Object] func(ctx context.Context, e *WatchEvent[T])
 // order, before its other handlers. Events can repeat; those before the start are lost. Errors are logged, not retried.
 // Of more than 256 waiting events of an object, the oldest changes are dropped. Kopf: on.event.
 func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEventOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.StructType()}
+	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, DecodedType: s.codec.StructType()}
 	chosen, ok := prepareHandler(s, &h, "OnEvent", fn == nil, asOptions(opts), nil)
 	if !ok {
 		return
@@ -64,7 +64,7 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 		if err != nil {
 			return err
 		}
-		return c.finishCall(fn(ctx, newWatchEvent(c, call.Cause.Type)))
+		return c.finishCall(fn(ctx, newWatchEvent(c, call.Cause.EventType)))
 	}
 	s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "OnEvent", Handler: &h})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // flooded is the number of minutes in which the requests of a flood are counted.
-const flooded = 3
+const floodMinutes = 3
 
 // TestEventFlood logs and checks the number of requests for Kubernetes events if a handler fails each second and
 // posts an event each time. The variable FLOOD_OBJECTS sets the number of objects.
@@ -32,40 +32,41 @@ func TestEventFlood(t *testing.T) {
 	}
 	// The limits of all objects in a minute and initially, with a further second, and the limits of one object.
 	const inAll, burst, perObject, atOnce = 600, 110, 1, 25
-	limit := min(inAll*flooded+burst, objects*(atOnce+perObject*flooded+1))
+	limit := min(inAll*floodMinutes+burst, objects*(atOnce+perObject*floodMinutes+1))
 	for name, tc := range map[string]struct {
-		reason      string
-		settings    kopf.PostingSettings
-		message     func(retry int) string
-		most, least int // requests
-		created     int // events, at most
+		reason                   string
+		settings                 kopf.PostingSettings
+		message                  func(retry int) string
+		maxRequests, minRequests int // requests
+		maxEvents                int // events, at most
 	}{
 		"Plain": {
 			reason:   "without limits, each attempt creates an event",
 			settings: kopf.PostingSettings{Plain: true}, message: attempt,
-			most: objects * (60*flooded + 1), least: objects * 50 * flooded, created: objects * (60*flooded + 1),
+			maxRequests: objects * (60*floodMinutes + 1), minRequests: objects * 50 * floodMinutes,
+			maxEvents: objects * (60*floodMinutes + 1),
 		},
 		"Different": {
 			reason:  "different events of an object are limited to a burst and then one per minute",
-			message: attempt, most: limit, least: min(objects*atOnce, inAll), created: limit,
+			message: attempt, maxRequests: limit, minRequests: min(objects*atOnce, inAll), maxEvents: limit,
 		},
 		"Identical": {
-			reason:  "identical events are counted in one event per object",
-			message: func(int) string { return "no server" },
-			most:    limit, least: min(objects*atOnce, inAll), created: objects,
+			reason:      "identical events are counted in one event per object",
+			message:     func(int) string { return "no server" },
+			maxRequests: limit, minRequests: min(objects*atOnce, inAll), maxEvents: objects,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := flood(t, objects, tc.settings, tc.message)
-			all := int(f.created + f.counted)
+			all := int(f.maxEvents + f.updated)
 			t.Logf("%d objects, %d attempts a minute: %d requests for events a minute, of which %d make a new one",
-				objects, f.attempts/flooded, all/flooded, f.created/flooded)
-			if all > tc.most || all < tc.least || int(f.created) > tc.created {
+				objects, f.attempts/floodMinutes, all/floodMinutes, f.maxEvents/floodMinutes)
+			if all > tc.maxRequests || all < tc.minRequests || int(f.maxEvents) > tc.maxEvents {
 				t.Errorf("%s: got %d requests, %d of them creations; want %d to %d, at most %d of them creations",
 					tc.reason,
-					all, f.created, tc.least, tc.most, tc.created)
+					all, f.maxEvents, tc.minRequests, tc.maxRequests, tc.maxEvents)
 			}
-			if f.attempts < int64(objects*50*flooded) {
+			if f.attempts < int64(objects*50*floodMinutes) {
 				t.Errorf("the limits of events do not delay handlers: got %d attempts", f.attempts)
 			}
 		})
@@ -76,19 +77,19 @@ func attempt(retry int) string { return fmt.Sprint("no server, tried ", retry, "
 
 // floodCounts counts, for a flood, the created events, the requests that count repeated events, and the attempts of the
 // handler.
-type floodCounts struct{ created, counted, attempts int64 }
+type floodCounts struct{ maxEvents, updated, attempts int64 }
 
 // flood runs an operator with a failing handler for some minutes.
 func flood(t *testing.T, objects int, settings kopf.PostingSettings, message func(retry int) string) (f floodCounts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		for i := range objects {
 			object := body(map[string]any{"size": int64(1)})
 			metadata := object["metadata"].(map[string]any)
 			metadata["name"], metadata["uid"] = fmt.Sprint("w", i), fmt.Sprint("uid-", i)
-			server.Put(served, object)
+			server.Put(widgetResource, object)
 		}
 		var created, counted, called atomic.Int64
 		way := server.Connect()
@@ -111,7 +112,7 @@ func flood(t *testing.T, objects int, settings kopf.PostingSettings, message fun
 		})
 		stop := startInManager(t, way, op)
 		<-op.Ready()
-		time.Sleep(flooded * time.Minute)
+		time.Sleep(floodMinutes * time.Minute)
 		f = floodCounts{created.Load(), counted.Load(), called.Load()}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -24,26 +24,26 @@ import (
 
 // explanationCase is an operator whose explanation of one object is tested.
 type explanationCase struct {
-	t       *testing.T
-	server  *memapi.Server
-	connect *memapi.Connection
-	op      *kopf.Operator
-	widgets kopf.Selection[*Widget]
-	ask     http.Handler
+	t              *testing.T
+	server         *memapi.Server
+	connection     *memapi.Connection
+	op             *kopf.Operator
+	widgets        kopf.Selection[*Widget]
+	explainHandler http.Handler
 }
 
-func newPuzzle(t *testing.T, settings kopf.Settings) *explanationCase {
+func newExplanationCase(t *testing.T, settings kopf.Settings) *explanationCase {
 	t.Helper()
 	p := &explanationCase{t: t, server: memapi.New()}
-	p.connect = p.server.Connect()
-	p.server.Install(served)
+	p.connection = p.server.Connect()
+	p.server.Install(widgetResource)
 	p.server.Install(peerings)
 	p.server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
 	settings.Peering.Standalone = settings.Peering.Name == ""
 	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 	p.op = kopf.New("puzzles.example.org", settings)
 	p.widgets = kopf.For(p.op, &Widget{})
-	p.ask = p.op.ExplainHandler()
+	p.explainHandler = p.op.ExplainHandler()
 	return p
 }
 
@@ -56,11 +56,11 @@ func (p *explanationCase) put(spec map[string]any, labels ...string) {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	metadata["labels"] = all
-	p.server.Put(served, object)
+	p.server.Put(widgetResource, object)
 }
 
 func (p *explanationCase) edit(change func(object map[string]any)) {
-	p.server.Edit(served, "ns", "w1", change)
+	p.server.Edit(widgetResource, "ns", "w1", change)
 }
 
 func (p *explanationCase) resize(size int64) {
@@ -70,7 +70,7 @@ func (p *explanationCase) resize(size int64) {
 // run starts the operator and waits half an hour.
 func (p *explanationCase) run() {
 	p.t.Helper()
-	r := facadetest.Start(p.t, p.op, facadetest.Against(memapi.Config(p.connect)))
+	r := facadetest.Start(p.t, p.op, facadetest.Against(memapi.Config(p.connection)))
 	p.t.Cleanup(func() { _ = r.Stop() })
 	time.Sleep(30 * time.Minute)
 	synctest.Wait()
@@ -89,7 +89,7 @@ func (p *explanationCase) get(query ...string) (int, string) {
 	for i := 0; i+1 < len(query); i += 2 {
 		values.Set(query[i], query[i+1])
 	}
-	return answerTo(p.ask, "/explain?"+values.Encode())
+	return answerTo(p.explainHandler, "/explain?"+values.Encode())
 }
 
 func answerTo(handler http.Handler, target string) (int, string) {
@@ -111,7 +111,7 @@ func (p *explanationCase) answers() string {
 }
 
 // puzzles are situations and the names under which the golden file has their explanations.
-var puzzles = []struct {
+var explanationCases = []struct {
 	question string
 	settings kopf.Settings
 	stage    func(p *explanationCase)
@@ -188,14 +188,14 @@ var puzzles = []struct {
 		})
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
-		p.server.Delete(served, "ns", "w1")
+		p.server.Delete(widgetResource, "ns", "w1")
 		p.wait(10)
 	}},
 	{"all wait for an index", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("made", succeed)
 		kopf.NewIndex(kopf.For(p.op, &corev1.ConfigMap{}), "names",
 			func(context.Context, *corev1.ConfigMap) (map[string]string, error) { return nil, nil })
-		p.connect.Before = func(_ context.Context, r memapi.Request) error {
+		p.connection.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Resource.Plural == "configmaps" {
 				return memapi.NewRefusal(http.StatusInternalServerError)
 			}
@@ -205,7 +205,7 @@ var puzzles = []struct {
 		p.run()
 	}},
 	{"the object is throttled, as it cannot be written", kopf.Settings{}, func(p *explanationCase) {
-		p.connect.Before = func(_ context.Context, r memapi.Request) error {
+		p.connection.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Verb == "patch" {
 				return memapi.NewRefusal(http.StatusForbidden)
 			}
@@ -248,9 +248,9 @@ func TestExplainAnswers(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	var all []string
-	for _, puzzle := range puzzles {
+	for _, puzzle := range explanationCases {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPuzzle(t, puzzle.settings)
+			p := newExplanationCase(t, puzzle.settings)
 			puzzle.stage(p)
 			all = append(all, "=== "+puzzle.question+"\n"+p.answers())
 		})
@@ -261,7 +261,7 @@ func TestExplainAnswers(t *testing.T) {
 // TestJournalByTheStartup shows that a startup handler can set the size of the journal.
 func TestJournalByTheStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPuzzle(t, kopf.Settings{})
+		p := newExplanationCase(t, kopf.Settings{})
 		p.op.OnStartup("small", func(_ context.Context, s *kopf.Activity) error {
 			s.Settings.JournalObjects = 1
 			return nil
@@ -276,7 +276,7 @@ func TestJournalByTheStartup(t *testing.T) {
 		if !strings.Contains(text, `"event"`) {
 			t.Errorf("the journal has the only object: got %s", text)
 		}
-		p.server.Put(served, other)
+		p.server.Put(widgetResource, other)
 		p.wait(1)
 		_, text = p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
 		if !strings.Contains(text, "at least 1 other objects changed since") {

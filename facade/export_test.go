@@ -37,9 +37,9 @@ func ResolvedSettings(op *Operator) Settings { return op.settings.values }
 // LookAtFirstCallsOnly limits the check for changes in place to the first calls, as in programs other than tests,
 // until the returned function is called.
 func LookAtFirstCallsOnly() (undo func()) {
-	kept := everyCall
-	everyCall = func() bool { return false }
-	return func() { everyCall = kept }
+	kept := checksEveryCall
+	checksEveryCall = func() bool { return false }
+	return func() { checksEveryCall = kept }
 }
 
 // StartUp calls the startup handlers, as a program does.
@@ -58,12 +58,12 @@ func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, tru
 
 // WebhookServerOf returns the webhook server of a program of the operator, after [StartUp].
 func WebhookServerOf(op *Operator) webhook.Server {
-	return op.given.Admission.asReviewSettings().WebhookServer()
+	return op.userSettings.Admission.asReviewSettings().WebhookServer()
 }
 
 // ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
 // that is in use is not an error.
 func ExplainAt(op *Operator, address string, optional bool) {
 	inspection := commandline.Inspection{Address: address, Optional: optional}
-	runnableOperator{op}.Apply(commandline.Given{Inspection: inspection})
+	runnableOperator{op}.Apply(commandline.RunFlags{Inspection: inspection})
 }

@@ -19,7 +19,7 @@ func TestRaw(t *testing.T) {
 	old := body(map[string]any{"unknown": []any{"y"}})
 	cases := map[string]struct {
 		reason      string
-		asked       map[string]any
+		request     map[string]any
 		object, old map[string]any
 	}{
 		"Creation": {"Raw of a creation has no old object", map[string]any{"object": object}, object, nil},
@@ -56,7 +56,7 @@ func TestRaw(t *testing.T) {
 					return nil
 				})
 			}
-			if verdict := verdictOf(t.Context(), t, op, request(tc.asked)); !verdict.Allowed {
+			if verdict := verdictOf(t.Context(), t, op, request(tc.request)); !verdict.Allowed {
 				t.Errorf("%s\nthe request is allowed: got %+v", tc.reason, verdict.Status)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 // changed. Kopf: field=.
 func InField(path string) filterOption {
 	parsed, err := codec.ParsePath(path)
-	return optionOf[filterOption](inField, withOptionName("InField("+strconv.Quote(path)+")", err),
+	return optionOf[filterOption](inFieldName, withOptionName("InField("+strconv.Quote(path)+")", err),
 		func(h *handlers.Handler) {
 			h.Field = parsed
 		})
@@ -26,9 +26,9 @@ func InField(path string) filterOption {
 // Value requires that the field of [InField] matches a pattern: [Present], [Absent], a value that is equal in JSON, or
 // a func(value any, present bool) bool. For updates, either value can match. Kopf: value=.
 func Value(pattern any) filterOption {
-	return patternOption[filterOption](ofValue, pattern,
+	return patternOption[filterOption](valueName, pattern,
 		func(h *handlers.Handler, p handlers.ValuePattern, text string) {
-			h.Value, h.Words.Value = p, text
+			h.Value, h.FilterDescriptions.Value = p, text
 		})
 }
 
@@ -36,7 +36,9 @@ func Value(pattern any) filterOption {
 func OldValue(pattern any) updateOption {
 	return patternOption[updateOption](
 		"OldValue", pattern,
-		func(h *handlers.Handler, p handlers.ValuePattern, text string) { h.From, h.Words.From = p, text },
+		func(h *handlers.Handler, p handlers.ValuePattern, text string) {
+			h.From, h.FilterDescriptions.From = p, text
+		},
 	)
 }
 
@@ -44,7 +46,9 @@ func OldValue(pattern any) updateOption {
 func NewValue(pattern any) updateOption {
 	return patternOption[updateOption](
 		"NewValue", pattern,
-		func(h *handlers.Handler, p handlers.ValuePattern, text string) { h.To, h.Words.To = p, text },
+		func(h *handlers.Handler, p handlers.ValuePattern, text string) {
+			h.To, h.FilterDescriptions.To = p, text
+		},
 	)
 }
 
@@ -54,7 +58,7 @@ func patternOption[O Option](
 ) O {
 	matches, equals, err := patternOf(pattern)
 	return withFamily[O](option{
-		name: name, err: withOptionName(name, err), given: pattern, equals: equals,
+		name: name, err: withOptionName(name, err), userPattern: pattern, jsonPattern: equals,
 		set: func(h *handlers.Handler) { set(h, matches, patternText(pattern, equals)) },
 	})
 }
@@ -86,8 +90,8 @@ func FieldPath(keys ...string) string { return codec.FormatPath(keys) }
 
 // Names of options that other options depend on.
 const (
-	inField = "InField"
-	ofValue = "Value"
+	inFieldName = "InField"
+	valueName   = "Value"
 )
 
 // FieldChange returns the last-handled and the current value of the handler's field; nil is missing or null. V is
@@ -132,11 +136,11 @@ func typeProblems[T client.Object](of *codec.Codec[T], field diff.Path, opts []o
 		problems = append(problems, err)
 	}
 	for _, o := range opts {
-		if o.equals == nil {
+		if o.jsonPattern == nil {
 			continue
 		}
-		if err := of.CheckValue(field, o.equals); err != nil {
-			text, _ := json.Marshal(o.equals) // it came from JSON
+		if err := of.CheckValue(field, o.jsonPattern); err != nil {
+			text, _ := json.Marshal(o.jsonPattern) // it came from JSON
 			problems = append(problems, fmt.Errorf("%s(%s): %w", o.name, text, err))
 		}
 	}

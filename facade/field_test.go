@@ -89,7 +89,7 @@ func TestFieldValues(t *testing.T) {
 	); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "spec.size") {
 		t.Errorf("a value of another type fails the handler with the name of the field: got %v", a.Outcome.Err)
 	}
-	op := one(see)
+	op := newCreationOperator(see)
 	if a := call(t, op, body(nil), nil); a.Outcome.Err == nil || !strings.Contains(
 		a.Outcome.Err.Error(), "has no field",
 	) {

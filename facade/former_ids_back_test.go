@@ -11,10 +11,10 @@ import (
 // TestFormerIDsOnTheWayBack shows that a former version begins again, and that one with the ids exchanged continues.
 func TestFormerIDsOnTheWayBack(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason  string
-		back    func(s houseSelection, r *renamedHandlers)
-		want    string
-		records []string
+		reason         string
+		registerFormer func(s houseSelection, r *renamedHandlers)
+		want           string
+		records        []string
 	}{
 		"the same binary": {
 			"without the new id, attempts count from zero, and the record of the new id stays",
@@ -27,15 +27,15 @@ func TestFormerIDsOnTheWayBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var r renamedHandlers
-				h.begin()
+				h.createHouse()
 				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.failLater) })
 				r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
 					s.OnCreate("new", r.failLater, kopf.FormerIDs("old"))
 				})
 				h.settle()
-				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { tc.back(s, &r) })
+				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { tc.registerFormer(s, &r) })
 				if d := cmp.Diff([]string{"old 0", "new 1", tc.want}, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}

@@ -13,7 +13,7 @@ import (
 )
 
 // childRecords returns the sorted ids in the annotations with sets of children.
-func (h household) childRecords() []string {
+func (h ensureFixture) childRecords() []string {
 	var ids []string
 	for name := range maps.Keys(h.house().GetAnnotations()) {
 		if _, id, ok := strings.Cut(name, "/children-of"); ok {
@@ -34,17 +34,17 @@ func TestFormerIDsOfChildren(t *testing.T) {
 		}
 	}
 	changing := func(id string, opts ...kopf.Option) func(s houseSelection) {
-		return func(s houseSelection) { s.On(id, always, ensure, kopf.JoinOptions(opts...)) }
+		return func(s houseSelection) { s.On(id, nonDeleteReasons, ensure, kopf.JoinOptions(opts...)) }
 	}
 	part := func(id, sub string, former ...string) func(s houseSelection) {
 		return func(s houseSelection) {
-			s.On(id, always, withSub(sub, ensure, former...), kopf.FormerIDs("unused"))
+			s.On(id, nonDeleteReasons, withSub(sub, ensure, former...), kopf.FormerIDs("unused"))
 		}
 	}
 	for name, tc := range map[string]struct {
-		reason     string
-		then, now  func(s houseSelection)
-		was, wants string
+		reason                          string
+		registerFormer, registerPresent func(s houseSelection)
+		formerRecord, wantRecord        string
 	}{
 		"handler of changes": {
 			"the children of a change handler's former id are pruned",
@@ -60,14 +60,14 @@ func TestFormerIDsOfChildren(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
-				h.begin("kept", "dropped")
-				_, stop := h.run(tc.then)
+			withEnsureFixture(t, func(h ensureFixture) {
+				h.createHouse("kept", "dropped")
+				_, stop := h.run(tc.registerFormer)
 				h.settle()
 				stop()
 				kept := h.room("default", "kept").GetUID()
-				h.rebuild("kept", "added")
-				_, stop = h.run(tc.now)
+				h.changeRooms("kept", "added")
+				_, stop = h.run(tc.registerPresent)
 				h.settle()
 				stop()
 				if h.room("default", "dropped") != nil || h.room("default", "added") == nil ||
@@ -75,7 +75,7 @@ func TestFormerIDsOfChildren(t *testing.T) {
 					t.Errorf("%s: dropped exists: %v, added exists: %v", tc.reason, h.room("default", "dropped") != nil,
 						h.room("default", "added") != nil)
 				}
-				if d := cmp.Diff([]string{tc.wants}, h.childRecords()); d != "" {
+				if d := cmp.Diff([]string{tc.wantRecord}, h.childRecords()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -86,17 +86,17 @@ func TestFormerIDsOfChildren(t *testing.T) {
 // TestFormerIDsOfMergedChildren shows that the sets of the present and the former id are merged.
 func TestFormerIDsOfMergedChildren(t *testing.T) {
 	with := func(opts ...kopf.Option) func(s houseSelection) {
-		return func(s houseSelection) { s.On("new", always, ensure, kopf.JoinOptions(opts...)) }
+		return func(s houseSelection) { s.On("new", nonDeleteReasons, ensure, kopf.JoinOptions(opts...)) }
 	}
-	inHousehold(t, func(h household) {
-		h.begin("a", "kept")
+	withEnsureFixture(t, func(h ensureFixture) {
+		h.createHouse("a", "kept")
 		for i, version := range []func(s houseSelection){
-			func(s houseSelection) { s.On("old", always, ensure) }, with(), with(kopf.FormerIDs("old")),
+			func(s houseSelection) { s.On("old", nonDeleteReasons, ensure) }, with(), with(kopf.FormerIDs("old")),
 		} {
 			_, stop := h.run(version)
 			h.settle()
 			stop()
-			h.rebuild([][]any{{"b", "kept"}, {"c", "kept"}, nil}[i]...)
+			h.changeRooms([][]any{{"b", "kept"}, {"c", "kept"}, nil}[i]...)
 		}
 		for name, want := range map[string]bool{"a": false, "b": false, "c": true, "kept": true} {
 			if got := h.room("default", name) != nil; got != want {
@@ -111,9 +111,9 @@ func TestFormerIDsOfMergedChildren(t *testing.T) {
 
 // TestFormerIDsOfLostChildren shows that a lost record is restored from children that name the former id.
 func TestFormerIDsOfLostChildren(t *testing.T) {
-	inHousehold(t, func(h household) {
-		h.begin("kept", "dropped")
-		_, stop := h.run(func(s houseSelection) { s.On("old", always, ensure) })
+	withEnsureFixture(t, func(h ensureFixture) {
+		h.createHouse("kept", "dropped")
+		_, stop := h.run(func(s houseSelection) { s.On("old", nonDeleteReasons, ensure) })
 		h.settle()
 		stop()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
@@ -121,7 +121,7 @@ func TestFormerIDsOfLostChildren(t *testing.T) {
 			delete(annotations, "test.example.org/children-of.old")
 			house["spec"] = map[string]any{"rooms": []any{"kept"}}
 		})
-		_, stop = h.run(func(s houseSelection) { s.On("new", always, ensure, kopf.FormerIDs("old")) })
+		_, stop = h.run(func(s houseSelection) { s.On("new", nonDeleteReasons, ensure, kopf.FormerIDs("old")) })
 		h.settle()
 		stop()
 		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {
@@ -132,13 +132,13 @@ func TestFormerIDsOfLostChildren(t *testing.T) {
 
 // TestFormerIDsOfFewerChildren shows that a set of a former id is pruned even if no child is added.
 func TestFormerIDsOfFewerChildren(t *testing.T) {
-	inHousehold(t, func(h household) {
-		h.begin("kept", "dropped")
-		_, stop := h.run(func(s houseSelection) { s.On("old", always, ensure) })
+	withEnsureFixture(t, func(h ensureFixture) {
+		h.createHouse("kept", "dropped")
+		_, stop := h.run(func(s houseSelection) { s.On("old", nonDeleteReasons, ensure) })
 		h.settle()
 		stop()
-		h.rebuild("kept")
-		_, stop = h.run(func(s houseSelection) { s.On("new", always, ensure, kopf.FormerIDs("old")) })
+		h.changeRooms("kept")
+		_, stop = h.run(func(s houseSelection) { s.On("new", nonDeleteReasons, ensure, kopf.FormerIDs("old")) })
 		h.settle()
 		stop()
 		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {

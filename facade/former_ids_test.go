@@ -39,7 +39,7 @@ func (r *renamedHandlers) returnResult(_ context.Context, c *houseChange) error 
 }
 
 // runVersion starts an operator, waits until the due handlers have been called, and stops the operator.
-func (r *renamedHandlers) runVersion(h household, given kopf.Settings, register func(s houseSelection)) {
+func (r *renamedHandlers) runVersion(h ensureFixture, given kopf.Settings, register func(s houseSelection)) {
 	h.t.Helper()
 	_, stop := h.runWith(given, register)
 	h.settle()
@@ -47,7 +47,7 @@ func (r *renamedHandlers) runVersion(h household, given kopf.Settings, register 
 }
 
 // recordIDs returns the ids of the annotations that hold progress records.
-func (h household) recordIDs() (ids []string) {
+func (h ensureFixture) recordIDs() (ids []string) {
 	for name, value := range h.house().GetAnnotations() {
 		if _, id, _ := strings.Cut(name, "/"); strings.HasPrefix(value, `{"started"`) {
 			ids = append(ids, id)
@@ -58,7 +58,7 @@ func (h household) recordIDs() (ids []string) {
 }
 
 // storedResults returns the status of the house, which holds the results of handlers.
-func (h household) storedResults() map[string]any {
+func (h ensureFixture) storedResults() map[string]any {
 	status, _ := h.house().Object["status"].(map[string]any)
 	return status
 }
@@ -82,12 +82,12 @@ func TestFormerIDs(t *testing.T) {
 	}
 	asKopf := kopf.AsKopf()
 	for name, tc := range map[string]struct {
-		reason     string
-		given      kopf.Settings
-		then, now  func(s houseSelection, r *renamedHandlers)
-		wantRecord []string // of the former version
-		wantCalls  []string
-		want       map[string]any
+		reason                          string
+		settings                        kopf.Settings
+		registerFormer, registerPresent func(s houseSelection, r *renamedHandlers)
+		wantRecord                      []string // of the former version
+		wantCalls                       []string
+		want                            map[string]any
 	}{
 		"creation": {
 			"the attempts under the former id are counted on", kopf.Settings{},
@@ -99,7 +99,7 @@ func TestFormerIDs(t *testing.T) {
 		},
 		"several reasons": {
 			"one record serves all reasons of an id", kopf.Settings{},
-			func(s houseSelection, r *renamedHandlers) { s.On("old", always, r.failLater) },
+			func(s houseSelection, r *renamedHandlers) { s.On("old", nonDeleteReasons, r.failLater) },
 			func(s houseSelection, r *renamedHandlers) {
 				s.OnUpdate("new", r.returnResult, kopf.FormerIDs("old"))
 				s.OnCreate("new", r.returnResult)
@@ -165,14 +165,14 @@ func TestFormerIDs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var r renamedHandlers
-				h.begin()
-				r.runVersion(h, tc.given, func(s houseSelection) { tc.then(s, &r) })
+				h.createHouse()
+				r.runVersion(h, tc.settings, func(s houseSelection) { tc.registerFormer(s, &r) })
 				if d := cmp.Diff(tc.wantRecord, h.recordIDs()); d != "" {
 					t.Fatalf("the former records: -want, +got:\n%s", d)
 				}
-				r.runVersion(h, tc.given, func(s houseSelection) { tc.now(s, &r) })
+				r.runVersion(h, tc.settings, func(s houseSelection) { tc.registerPresent(s, &r) })
 				if d := cmp.Diff(tc.wantCalls, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
@@ -188,7 +188,7 @@ func TestFormerIDs(t *testing.T) {
 }
 
 // addRecords gives the house one record for each id, with the given number of retries.
-func (h household) addRecords(retries map[string]int64) {
+func (h ensureFixture) addRecords(retries map[string]int64) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		patch := map[string]any{}
@@ -207,21 +207,21 @@ func (h household) addRecords(retries map[string]int64) {
 // TestFormerIDsBesidePresentOnes shows that the present record counts, and that the next write removes the former one.
 func TestFormerIDsBesidePresentOnes(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason   string
-		fails    bool
-		want     []string
-		leftover []string
+		reason       string
+		handlerFails bool
+		want         []string
+		wantRecords  []string
 	}{
 		"success": {"the end of the change removes both", false, []string{"new 5"}, nil},
 		"failure": {"the write of the present record removes the former one", true, []string{"new 5"}, []string{"new"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var r renamedHandlers
-				h.begin()
+				h.createHouse()
 				h.addRecords(map[string]int64{"old": 2, "new": 5})
 				fn := r.returnResult
-				if tc.fails {
+				if tc.handlerFails {
 					fn = r.failLater
 				}
 				r.runVersion(h, kopf.Settings{},
@@ -229,7 +229,7 @@ func TestFormerIDsBesidePresentOnes(t *testing.T) {
 				if d := cmp.Diff(tc.want, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
-				if d := cmp.Diff(tc.leftover, h.recordIDs()); d != "" {
+				if d := cmp.Diff(tc.wantRecords, h.recordIDs()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -242,9 +242,9 @@ func TestFormerIDsBesidePresentOnes(t *testing.T) {
 func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 	for name, given := range map[string]kopf.Settings{"own records": {}, "as Kopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var r renamedHandlers
-				h.begin()
+				h.createHouse()
 				r.runVersion(h, given, func(s houseSelection) {
 					s.OnCreate("old", func(_ context.Context, c *houseChange) error {
 						c.Sub("first", r.returnResult)
@@ -277,14 +277,14 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 
 // TestFormerIDsOfFinishedHandlers shows that an edit after a success under a former id is an update: D-handling-config.
 func TestFormerIDsOfFinishedHandlers(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var r renamedHandlers
-		h.begin()
+		h.createHouse()
 		r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
 			s.OnCreate("old", r.returnResult)
 			s.OnCreate("wait", r.failLater)
 		})
-		h.rebuild("edited")
+		h.changeRooms("edited")
 		r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
 			s.OnCreate("new", r.returnResult, kopf.FormerIDs("old"))
 			s.OnCreate("wait", r.returnResult)
@@ -301,9 +301,9 @@ func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 
 // TestFormerIDsInTheStatus shows that records in the status, where early versions of Kopf kept them, are taken over.
 func TestFormerIDsInTheStatus(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var r renamedHandlers
-		h.begin()
+		h.createHouse()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
 			record := map[string]any{"purpose": "create", "retries": int64(2)}
 			records := map[string]any{
@@ -328,9 +328,9 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 
 // TestFormerIDsOfResults shows that a former result is read under the present id until it is replaced.
 func TestFormerIDsOfResults(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var r renamedHandlers
-		h.begin()
+		h.createHouse()
 		r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.returnResult) })
 		var mu sync.Mutex
 		read := map[string]string{}

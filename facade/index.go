@@ -62,16 +62,16 @@ func NewIndex[T client.Object, K comparable, V any](
 	// After a registration error, the index is empty but usable, so that the program reaches the set-up, which reports
 	// it.
 	held := indexes.New()
-	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.StructType()}
+	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, DecodedType: s.codec.StructType()}
 	if _, ok := prepareHandler(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &loggedMistakes{}
 		setFunction(&h, fn)
 		// A further registration of the same function fills the same index.
-		held = s.kind.Registry.FindOrAddIndex(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
-		h.Index = &handlers.IndexWork{Into: held, Call: func(
+		held = s.kind.Registry.FindOrAddIndex(indexKey{id, h.InstanceKey, reflect.TypeOf(fn)}, held)
+		h.Index = &handlers.IndexWork{Store: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,
 		) (map[any]any, bool, error) {
-			object, err := s.codec.DecodeFrom(call.Given, call.WorkingCopy)
+			object, err := s.codec.DecodeFrom(call.EncodedObject, call.WorkingCopy)
 			if err != nil {
 				return nil, false, err
 			}

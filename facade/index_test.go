@@ -50,7 +50,7 @@ func TestNewIndex(t *testing.T) {
 			t.Context(), &handlers.Invocation{Handler: h, Object: body(map[string]any{"owner": owner})},
 		)
 		if err == nil && !keep {
-			h.Index.Into.ReplaceEntries(types.UID(uid), entries)
+			h.Index.Store.ReplaceEntries(types.UID(uid), entries)
 		}
 		return keep, err
 	}
@@ -96,7 +96,7 @@ func TestNewMemo(t *testing.T) {
 		t.Errorf("each object must have its own value: got %d and %d of %d, %q", *count.Of(a), *count.Of(b),
 			count.Len(), *named.Of(a))
 	}
-	kopf.EngineOptions(op).Forget("a")
+	kopf.EngineOptions(op).OnGone("a")
 	if count.Len() != 1 || *count.Of(a) != 0 {
 		t.Errorf("Forget must remove the value of a deleted object: %d values, now %d", count.Len(), *count.Of(a))
 	}
@@ -114,12 +114,12 @@ func TestIndexLookupAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, uid := range []types.UID{"u1", "u2", "u3"} {
-		plan[0].Handler.Index.Into.ReplaceEntries(uid, map[any]any{"me": "name"})
+		plan[0].Handler.Index.Store.ReplaceEntries(uid, map[any]any{"me": "name"})
 	}
 	key := strings.Repeat("m", 1) + "e"
 	for what, lookup := range map[string]struct {
-		most float64
-		call func()
+		maxAllocations float64
+		call           func()
 	}{
 		"Get":   {1, func() { byOwner.Get(key) }},
 		"Has":   {0, func() { byOwner.Has(key) }},
@@ -131,8 +131,8 @@ func TestIndexLookupAllocations(t *testing.T) {
 		}},
 	} {
 		lookup.call()
-		if n := testing.AllocsPerRun(100, lookup.call); n > lookup.most {
-			t.Errorf("%s: %v allocations, want %v", what, n, lookup.most)
+		if n := testing.AllocsPerRun(100, lookup.call); n > lookup.maxAllocations {
+			t.Errorf("%s: %v allocations, want %v", what, n, lookup.maxAllocations)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func lookup[V any](t *testing.T, value V) (got V) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Index.Into.ReplaceEntries(types.UID("u"), entries)
+	h.Index.Store.ReplaceEntries(types.UID("u"), entries)
 	found := index.Get("k")
 	for all := range index.Values("k") {
 		if !reflect.DeepEqual(all, found[0]) {
@@ -237,7 +237,7 @@ func TestIndexIterators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := plan[0].Handler.Index.Into
+	held := plan[0].Handler.Index.Store
 	for range index.All() {
 		t.Error("an empty index must not have anything to iterate over")
 	}

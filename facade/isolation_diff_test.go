@@ -25,7 +25,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &tamperer{t: t}
 		v.server = memapi.New()
-		v.server.Install(served)
+		v.server.Install(widgetResource)
 		var err error
 		if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 			t.Fatal(err)

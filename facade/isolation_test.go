@@ -23,18 +23,19 @@ import (
 // tamperer is an operator with functions of all families. If it is active, each function records its input, and then
 // changes everything that it can reach by reflection.
 type tamperer struct {
-	t      *testing.T
-	active bool
-	server *memapi.Server
-	user   client.Client
-	index  *kopf.Index[string, *Widget]
-	trees  *kopf.Index[string, map[string]any]
+	t        *testing.T
+	isActive bool
+	server   *memapi.Server
+	user     client.Client
+	index    *kopf.Index[string, *Widget]
+	trees    *kopf.Index[string, map[string]any]
 
 	mu    sync.Mutex
 	notes []string
 }
 
-var served = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
+var widgetResource = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets",
+	Namespaced: true}
 
 // register registers typed functions of all families, and unstructured ones of some.
 func (v *tamperer) register(op *kopf.Operator) {
@@ -151,7 +152,7 @@ func specs(widgets []*Widget) (all []WidgetSpec) {
 // runObjectLife runs the operator through one life of an object: creation, edits and deletion.
 func (v *tamperer) runObjectLife(own bool) {
 	v.server = memapi.New()
-	v.server.Install(served)
+	v.server.Install(widgetResource)
 	var err error
 	if v.user, err = client.New(memapi.Config(v.server), client.Options{}); err != nil {
 		v.t.Fatal(err)
@@ -203,7 +204,7 @@ func TestHandlersAreIsolated(t *testing.T) {
 			var notes [2][]string
 			for i, active := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
-					v := &tamperer{t: t, active: active}
+					v := &tamperer{t: t, isActive: active}
 					v.runObjectLife(own)
 					slices.Sort(v.notes)
 					notes[i] = v.notes

@@ -77,7 +77,7 @@ func (e EventRecorder) postAtLevel(level slog.Level, eventType, reason, message 
 func (c *Change[T]) eventRecorder() EventRecorder {
 	c.mustHaveCall()
 	if c.call.Events == nil {
-		c.runLocked(func() error { return errOnlyReading })
+		c.runLocked(func() error { return errReadOnly })
 		return EventRecorder{}
 	}
 	return EventRecorder{c.call.Events, c.log, []map[string]any{c.call.Cause.Body()}}

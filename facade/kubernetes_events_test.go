@@ -25,15 +25,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// levelled accepts events of a level and above, and records them with the references of the given objects.
-type levelled struct {
+// levelRecorder accepts events of a level and above, and records them with the references of the given objects.
+type levelRecorder struct {
 	level slog.Level
 	posts []any
 }
 
-func (l *levelled) Takes(level slog.Level) bool { return level >= l.level }
+func (l *levelRecorder) Takes(level slog.Level) bool { return level >= l.level }
 
-func (l *levelled) Post(_ context.Context, body map[string]any, kind, reason, message string) {
+func (l *levelRecorder) Post(_ context.Context, body map[string]any, kind, reason, message string) {
 	ref, metadata := map[string]any{}, vectors.Fields(body).Mapping("metadata")
 	for _, key := range []string{"apiVersion", "kind"} {
 		if body[key] != nil {
@@ -61,8 +61,8 @@ func TestVectorsEventCalls(t *testing.T) {
 		if input["kwargs"] != nil {
 			said = vectors.Known(t, input["kwargs"], "message", "reason", "type")
 		}
-		poster := &levelled{level: levelOf(t, input)}
-		op := one(func(_ context.Context, c *Change) error {
+		poster := &levelRecorder{level: levelOf(t, input)}
+		op := newCreationOperator(func(_ context.Context, c *Change) error {
 			about, reason, message := c.EventRecorderFor(
 				input["objs"],
 			), said.Text(
@@ -88,7 +88,7 @@ func TestVectorsEventCalls(t *testing.T) {
 		})
 		a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
 			if a.Call.Events = poster; input.Mapping("settings")["posting.enabled"] == false {
-				a.Call.Events = &levelled{level: 100}
+				a.Call.Events = &levelRecorder{level: 100}
 			}
 		})
 		got := map[string]any{"events": poster.posts}
@@ -171,8 +171,8 @@ func TestEventsAboutOthers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			poster := &levelled{}
-			op := one(func(_ context.Context, c *Change) error {
+			poster := &levelRecorder{}
+			op := newCreationOperator(func(_ context.Context, c *Change) error {
 				c.EventRecorderFor(tc.about...).Info("R", "m")
 				return nil
 			})

@@ -46,7 +46,7 @@ func runLeader() {
 // printedLock delays each renewal of the lease and prints a line for it, unless the process was stopped during the
 // delay.
 type printedLock struct {
-	lease
+	fakeLock
 
 	lag time.Duration
 }
@@ -56,14 +56,14 @@ func (l *printedLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	if time.Sleep(l.lag); time.Since(sent) < l.lag+time.Second {
 		fmt.Println("renewal")
 	}
-	return l.lease.Update(ctx, record)
+	return l.fakeLock.Update(ctx, record)
 }
 
 // runLeadingManager runs an operator in a manager with leader election.
 func runLeadingManager(seen bool, options ctrl.Options) error {
 	memory := memapi.New()
-	memory.Install(served)
-	memory.Put(served, body(map[string]any{"size": int64(1)}))
+	memory.Install(widgetResource)
+	memory.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Timer("tick", 50*time.Millisecond, func(context.Context, *kopf.Task[*Widget]) error {
 		fmt.Println("tick")

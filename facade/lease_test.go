@@ -23,15 +23,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// lease is a leader election lock that a test can make unavailable.
-type lease struct {
-	record *resourcelock.LeaderElectionRecord
-	lost   atomic.Bool
+// fakeLock is a leader election lock that a test can make unavailable.
+type fakeLock struct {
+	record        *resourcelock.LeaderElectionRecord
+	isUnavailable atomic.Bool
 }
 
-func (l *lease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	switch {
-	case l.lost.Load():
+	case l.isUnavailable.Load():
 		return nil, nil, errors.New("the API server does not answer")
 	case l.record == nil:
 		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "l")
@@ -40,35 +40,35 @@ func (l *lease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte
 	return l.record, raw, err
 }
 
-func (l *lease) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *fakeLock) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.record = &record
 	return nil
 }
 
-func (l *lease) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	if l.lost.Load() {
+func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.isUnavailable.Load() {
 		return errors.New("the API server does not answer")
 	}
 	l.record = &record
 	return nil
 }
 
-func (*lease) RecordEvent(string) {}
-func (*lease) Identity() string   { return "this process" }
-func (*lease) Describe() string   { return "lease" }
+func (*fakeLock) RecordEvent(string) {}
+func (*fakeLock) Identity() string   { return "this process" }
+func (*fakeLock) Describe() string   { return "lease" }
 
-// written counts the requests that write, and how many of them come after the end of the manager.
-type written struct {
-	next  http.RoundTripper
-	over  atomic.Bool
-	late  atomic.Int64
-	whole atomic.Int64
+// writeCounter counts the requests that write, and how many of them come after the end of the manager.
+type writeCounter struct {
+	next         http.RoundTripper
+	managerEnded atomic.Bool
+	lateWrites   atomic.Int64
+	allWrites    atomic.Int64
 }
 
-func (w *written) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w *writeCounter) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
-		if w.whole.Add(1); w.over.Load() {
-			w.late.Add(1)
+		if w.allWrites.Add(1); w.managerEnded.Load() {
+			w.lateWrites.Add(1)
 		}
 	}
 	return w.next.RoundTrip(request)
@@ -80,12 +80,12 @@ func TestLostLease(t *testing.T) {
 	for name, loses := range map[string]bool{"lost": true, "given back": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory, seen, lock := memapi.New(), &journal{}, &lease{}
-				memory.Install(served)
-				memory.Put(served, body(map[string]any{"size": int64(1)}))
-				server := &written{next: memory}
+				memory, seen, lock := memapi.New(), &journal{}, &fakeLock{}
+				memory.Install(widgetResource)
+				memory.Put(widgetResource, body(map[string]any{"size": int64(1)}))
+				server := &writeCounter{next: memory}
 				ended := make(chan struct{})
-				op := leasedOperator(seen, func() bool { return server.over.Load() })
+				op := leasedOperator(seen, func() bool { return server.managerEnded.Load() })
 				m := newElectingManager(t, server, lock, op)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -95,11 +95,11 @@ func TestLostLease(t *testing.T) {
 					if lost := err != nil && strings.Contains(err.Error(), "leader election lost"); lost != loses {
 						t.Errorf("the manager: %v", err)
 					}
-					server.over.Store(true)
+					server.managerEnded.Store(true)
 				}()
 				time.Sleep(time.Minute)
 				if loses {
-					lock.lost.Store(true)
+					lock.isUnavailable.Store(true)
 				} else {
 					cancel()
 				}
@@ -111,9 +111,9 @@ func TestLostLease(t *testing.T) {
 					want = []string{"startup", "first", "second", "second ended after the end", refused}
 				}
 				seen.requireLines(t, want...)
-				if server.late.Load() != 0 {
-					t.Errorf("%d of %d writes came after the end of the manager, want none", server.late.Load(),
-						server.whole.Load())
+				if server.lateWrites.Load() != 0 {
+					t.Errorf("%d of %d writes came after the end of the manager, want none", server.lateWrites.Load(),
+						server.allWrites.Load())
 				}
 			})
 		})
@@ -123,7 +123,7 @@ func TestLostLease(t *testing.T) {
 // TestLostLeaseDuringStartup shows that a lost lease ends a startup: no other activity runs, and no request is sent.
 func TestLostLeaseDuringStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory, seen, lock, op := servedAPI(), &journal{}, &lease{}, one(succeed)
+		memory, seen, lock, op := servedAPI(), &journal{}, &fakeLock{}, newCreationOperator(succeed)
 		op.OnStartup("first", func(ctx context.Context, _ *kopf.Activity) error {
 			seen.add("first")
 			<-ctx.Done()
@@ -135,7 +135,7 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 		m, ended := newElectingManager(t, memory, lock, op), make(chan error)
 		go func() { ended <- m.Start(t.Context()) }()
 		time.Sleep(time.Minute)
-		lock.lost.Store(true)
+		lock.isUnavailable.Store(true)
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), "leader election lost") {
 			t.Errorf("the manager: %v", err)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Lifecycle selects the due handlers that run in one pass, and their order. Kopf: kopf.lifecycles.
-type Lifecycle struct{ own handlers.Lifecycle }
+type Lifecycle struct{ lifecycle handlers.Lifecycle }
 
 // The lifecycles, for [ExecutionSettings].
 var (
@@ -27,7 +27,7 @@ var (
 )
 
 // String returns the name of the lifecycle.
-func (l Lifecycle) String() string { return l.own.String() }
+func (l Lifecycle) String() string { return l.lifecycle.String() }
 
 // LifecycleFunc makes a lifecycle of a function that returns one or more due handlers. Kopf: execute(lifecycle=).
 //

@@ -17,11 +17,11 @@ func TestErrorsOfLimits(t *testing.T) {
 	broken := errors.New("broken")
 	fails := func(context.Context, *Change) error { return broken }
 	for name, tc := range map[string]struct {
-		reason   string
-		opts     []kopf.Option
-		options  []facadetest.Option
-		is, isNo error
-		wraps    bool
+		reason            string
+		opts              []kopf.Option
+		options           []facadetest.Option
+		wantIs, wantIsNot error
+		wraps             bool
 	}{
 		"Retries": {
 			"the last failed attempt ends with ErrRetries and wraps its error", []kopf.Option{kopf.Retries(3)},
@@ -47,7 +47,7 @@ func TestErrorsOfLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := append(tc.options, facadetest.Reason(kopf.ReasonCreate))
 			got := facadetest.NewChange(&Widget{}, options...).Call(t.Context(), fails, tc.opts...)
-			if !got.Final || !errors.Is(got.Err, tc.is) || errors.Is(got.Err, tc.isNo) ||
+			if !got.Final || !errors.Is(got.Err, tc.wantIs) || errors.Is(got.Err, tc.wantIsNot) ||
 				errors.Is(got.Err, broken) != tc.wraps {
 				t.Errorf("%s: got %+v", tc.reason, got.Err)
 			}

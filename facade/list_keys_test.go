@@ -75,8 +75,8 @@ spec:
 type schemaRequests struct {
 	http.RoundTripper
 
-	refuse bool
-	count  atomic.Int32
+	isRefusing bool
+	count      atomic.Int32
 }
 
 func (s *schemaRequests) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -84,7 +84,7 @@ func (s *schemaRequests) RoundTrip(request *http.Request) (*http.Response, error
 		return s.RoundTripper.RoundTrip(request)
 	}
 	s.count.Add(1)
-	if s.refuse {
+	if s.isRefusing {
 		answer := httptest.NewRecorder()
 		answer.WriteHeader(http.StatusForbidden)
 		return answer.Result(), nil
@@ -112,7 +112,7 @@ func TestListKeysOfTheSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, requests := routersOf(t, "r1", "r2")
-				requests.refuse = tc.refuse
+				requests.isRefusing = tc.refuse
 				output := removeRoutes(t, requests)
 				for _, object := range []string{"r1", "r2"} {
 					if d := cmp.Diff([]any{tc.want}, routesOf(server, object)); d != "" {

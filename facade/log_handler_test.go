@@ -14,20 +14,20 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// holdingLog has a comparable type, but comparing its content panics.
-type holdingLog struct {
+// incomparableLog has a comparable type, but comparing its content panics.
+type incomparableLog struct {
 	panickingLog
-	held any
+	content any
 }
 
 // TestStartupChangesTheLog shows that a startup handler that replaces the log handler ends the program, because the
 // former log handler is already in use.
 func TestStartupChangesTheLog(t *testing.T) {
-	own, list := slog.NewTextHandler(io.Discard, nil), holdingLog{held: []int{1}}
+	own, list := slog.NewTextHandler(io.Discard, nil), incomparableLog{content: []int{1}}
 	cases := map[string]struct {
-		reason      string
-		given, then slog.Handler
-		refused     bool
+		reason        string
+		before, after slog.Handler
+		wantRefusal   bool
 	}{
 		"none, then one": {"a log handler that is first given at startup is refused", nil, own, true},
 		"one, then none": {"removing the log handler at startup is refused", own, nil, true},
@@ -45,20 +45,20 @@ func TestStartupChangesTheLog(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org", kopf.Settings{
-				AddToScheme: runtime.SchemeBuilder{addWidgets}, LogHandler: c.given,
+				AddToScheme: runtime.SchemeBuilder{addWidgets}, LogHandler: c.before,
 			})
 			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 			op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.LogHandler = c.then
+				s.Settings.LogHandler = c.after
 				return nil
 			})
 			op.WithManager(func(ctrl.Manager) error { return errors.New("far enough") })
-			code, _, errs := execute(t, op, "-A", "--kubeconfig", nowhere)
+			code, _, errs := execute(t, op, "-A", "--kubeconfig", unreachableKubeconfig)
 			const refusal = "a handler of OnStartup changed LogHandler, which is in use already: give it to kopf.New"
-			if refused := strings.Contains(errs, refusal); refused != c.refused || code != 1 {
+			if refused := strings.Contains(errs, refusal); refused != c.wantRefusal || code != 1 {
 				t.Errorf("%s: exit code %d, refused: %t: %s", c.reason, code, refused, errs)
 			}
-			if c.given == nil && !c.refused && !strings.Contains(errs, "far enough") {
+			if c.before == nil && !c.wantRefusal && !strings.Contains(errs, "far enough") {
 				t.Errorf("%s: %s", c.reason, errs)
 			}
 		})

@@ -24,7 +24,7 @@ import (
 var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets"}
 
 // deaf is how long a daemon ignores its cancellation: longer than the rest of the test takes.
-const deaf = 9 * time.Hour
+const quietTime = 9 * time.Hour
 
 // registerLoggingHandlers registers handlers of all families, which log, write, post events, fail and are retried.
 func registerLoggingHandlers(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
@@ -61,7 +61,7 @@ func registerLoggingHandlers(op *kopf.Operator, selected kopf.Selection[*kopf.Un
 	}
 	selected.Daemon("daemon", run)
 	selected.Daemon("deaf", func(context.Context, *kopf.Task[*kopf.Unstructured]) error {
-		time.Sleep(deaf)
+		time.Sleep(quietTime)
 		return nil
 	}, kopf.CancelTimeout(time.Second))
 	selected.Timer("timer", time.Minute, run)
@@ -90,7 +90,7 @@ func TestLogLinesNameTheirObject(t *testing.T) {
 		op := kopf.New("test.example.org", kopf.Settings{
 			Networking: kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{time.Second}},
 		})
-		for _, r := range []memapi.Resource{served, gadgets} {
+		for _, r := range []memapi.Resource{widgetResource, gadgets} {
 			server.Install(r)
 			registerLoggingHandlers(op, kopf.ForResource(op, r.Plural+".v1."+r.Group))
 		}
@@ -100,14 +100,14 @@ func TestLogLinesNameTheirObject(t *testing.T) {
 		}))
 		wrong := body(map[string]any{"size": "not a number"})
 		wrong["metadata"] = map[string]any{"namespace": "ns", "name": "w2", "uid": "uid-2"}
-		server.Put(served, body(map[string]any{"size": int64(1)}))
-		server.Put(served, wrong)
+		server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
+		server.Put(widgetResource, wrong)
 		server.Put(gadgets, map[string]any{"metadata": map[string]any{"name": "g1", "uid": "uid-3"}})
 		time.Sleep(5 * time.Minute)
 		for _, o := range []struct {
 			resource        memapi.Resource
 			namespace, name string
-		}{{served, "ns", "w1"}, {gadgets, "", "g1"}} {
+		}{{widgetResource, "ns", "w1"}, {gadgets, "", "g1"}} {
 			server.Edit(o.resource, o.namespace, o.name, func(object map[string]any) {
 				object["spec"] = map[string]any{"size": int64(2)}
 			})
@@ -120,7 +120,7 @@ func TestLogLinesNameTheirObject(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 		}
 		stop()
-		time.Sleep(deaf)
+		time.Sleep(quietTime)
 		var messages []string
 		for line := range strings.Lines(out.String()) {
 			messages = append(messages, checkReference(t, line))

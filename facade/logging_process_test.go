@@ -60,22 +60,22 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 // earlyLog counts the uses of the logger by kopf.New, and ends the process.
 func earlyLog() *kopf.Operator {
 	uses := 0
-	logf.Log = logr.Discard().WithSink(namingSink{&uses})
+	logf.Log = logr.Discard().WithSink(countingSink{&uses})
 	kopf.New("test.example.org", kopf.Settings{})
 	fmt.Println("uses:", uses)
 	os.Exit(0)
 	return nil
 }
 
-// namingSink counts the loggers that are derived from it.
-type namingSink struct{ uses *int }
+// countingSink counts the loggers that are derived from it.
+type countingSink struct{ useCount *int }
 
-func (s namingSink) Init(logr.RuntimeInfo)          { *s.uses++ }
-func (s namingSink) Enabled(int) bool               { *s.uses++; return false }
-func (s namingSink) Info(int, string, ...any)       { *s.uses++ }
-func (s namingSink) Error(error, string, ...any)    { *s.uses++ }
-func (s namingSink) WithValues(...any) logr.LogSink { *s.uses++; return s }
-func (s namingSink) WithName(string) logr.LogSink   { *s.uses++; return s }
+func (s countingSink) Init(logr.RuntimeInfo)          { *s.useCount++ }
+func (s countingSink) Enabled(int) bool               { *s.useCount++; return false }
+func (s countingSink) Info(int, string, ...any)       { *s.useCount++ }
+func (s countingSink) Error(error, string, ...any)    { *s.useCount++ }
+func (s countingSink) WithValues(...any) logr.LogSink { *s.useCount++; return s }
+func (s countingSink) WithName(string) logr.LogSink   { *s.useCount++; return s }
 
 // TestNewLeavesTheLoggerAlone shows that kopf.New does not use controller-runtime's logger. The logger is set after the
 // operator is made, if at all, and tests make operators long after the start of the process: a use before that would
@@ -129,7 +129,7 @@ func newLoggingOperator(settings kopf.Settings) *kopf.Operator {
 	widgets.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 		for key := range e.Object.Annotations {
 			if strings.HasSuffix(key, "/last-handled-configuration") {
-				here()
+				printHere()
 			}
 		}
 		return nil
@@ -151,8 +151,8 @@ func logOf(t *testing.T, name string, args ...string) (lines []string) {
 func runLogging(t *testing.T, name string, stderr io.Writer, args ...string) (code int) {
 	t.Helper()
 	server := memapi.New()
-	server.Install(served)
-	server.Put(served, body(map[string]any{"size": int64(1)}))
+	server.Install(widgetResource)
+	server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than it takes
 	defer cancel()
 	process := exec.CommandContext(ctx, os.Args[0], append([]string{"--kubeconfig", serve(t, server)}, args...)...)

@@ -20,7 +20,7 @@ import (
 func TestLoginThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		g, called, logins := &guard{server: server, token: "1"}, &calls{}, 0
 		op := newWidgetOperator()
 		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
@@ -45,19 +45,19 @@ func TestLoginThatTakesLong(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		want := map[string]int{}
 		for i := range 20 {
-			server.Put(served, numbered(i))
+			server.Put(widgetResource, numbered(i))
 		}
 		time.Sleep(time.Minute)
 		g.change("2")
 		for i := range 20 {
-			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
+			server.Edit(widgetResource, "ns", fmt.Sprint("w", i), func(w map[string]any) {
 				w["spec"] = map[string]any{"size": int64(2)}
 			})
 			want["update "+fmt.Sprint("w", i)] = 1
 		}
 		time.Sleep(10 * time.Minute)
 		for i := range 20 { // an object with an unsaved result would be handled again
-			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
+			server.Edit(widgetResource, "ns", fmt.Sprint("w", i), func(w map[string]any) {
 				w["status"] = map[string]any{"x": "y"}
 			})
 		}
@@ -80,7 +80,7 @@ func TestExitDuringLaterLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
+				server.Install(widgetResource)
 				g, logins := &guard{server: server, token: "1"}, 0
 				op := newWidgetOperator()
 				op.OnLogin("token", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
@@ -93,11 +93,11 @@ func TestExitDuringLaterLogin(t *testing.T) {
 					return g.info("1"), nil
 				})
 				stop := startCommand(t, op)
-				server.Put(served, numbered(500)) // clients discover kinds under locks
+				server.Put(widgetResource, numbered(500)) // clients discover kinds under locks
 				time.Sleep(time.Minute)
 				g.change("2")
 				for i := range 20 {
-					server.Put(served, numbered(i))
+					server.Put(widgetResource, numbered(i))
 				}
 				time.Sleep(time.Minute)
 				began := time.Now()

@@ -23,10 +23,10 @@ import (
 
 // guard forwards the requests that have the current token, and refuses all others.
 type guard struct {
-	server http.RoundTripper
-	mu     sync.Mutex
-	token  string
-	denied int
+	server      http.RoundTripper
+	mu          sync.Mutex
+	token       string
+	deniedCount int
 }
 
 func (g *guard) change(token string) {
@@ -40,7 +40,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	g.mu.Lock()
 	welcome := r.Header.Get("Authorization") == "Bearer "+g.token
 	if !welcome {
-		g.denied++
+		g.deniedCount++
 	}
 	g.mu.Unlock()
 	if !welcome {
@@ -125,7 +125,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		g, called, logins := &guard{server: server, token: "1"}, &calls{}, 0
 		op := kopf.New("test.example.org", kopf.Settings{
 			AddToScheme: runtime.SchemeBuilder{addWidgets}, Queueing: kopf.QueueingSettings{WorkerLimit: 50},
@@ -149,10 +149,11 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		})
 		stop := startCommand(t, op)
 		want := map[string]int{"create w500": 1}
-		server.Put(served, numbered(500)) // clients discover kinds under locks, which virtual time cannot wait for
+		// clients discover kinds under locks, which virtual time cannot wait for
+		server.Put(widgetResource, numbered(500))
 		time.Sleep(time.Minute)
 		for i := range 50 {
-			server.Put(served, numbered(i))
+			server.Put(widgetResource, numbered(i))
 			want["create "+fmt.Sprint("w", i)] = 1
 		}
 		time.Sleep(10 * time.Second) // 5 of them for the login
@@ -160,11 +161,11 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		for i := range 500 {
 			if i >= 50 {
-				server.Put(served, numbered(i))
+				server.Put(widgetResource, numbered(i))
 				want["create "+fmt.Sprint("w", i)] = 1
 				continue
 			}
-			if !server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
+			if !server.Edit(widgetResource, "ns", fmt.Sprint("w", i), func(w map[string]any) {
 				w["spec"] = map[string]any{"size": int64(2)}
 			}) {
 				t.Fatal(i)
@@ -178,8 +179,9 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		if d := cmp.Diff(want, called.all()); d != "" {
 			t.Errorf("each handler must be called once for each object: -want, +got:\n%s", d)
 		}
-		if code != 0 || logins != 3 || g.denied == 0 {
-			t.Errorf("exit code %d, want 0; %d logins, want 3; %d requests denied, want some", code, logins, g.denied)
+		if code != 0 || logins != 3 || g.deniedCount == 0 {
+			t.Errorf("exit code %d, want 0; %d logins, want 3; %d requests denied, want some", code, logins,
+				g.deniedCount)
 		}
 		if n := strings.Count(stderr, "Logged in"); n != 3 || strings.Contains(stderr, "error") {
 			t.Errorf("want 3 logins and no error in the log:\n%s", stderr)
@@ -196,13 +198,13 @@ func numbered(i int) map[string]any {
 // TestLoginsThatFail shows that unusable credentials end the program with a message.
 func TestLoginsThatFail(t *testing.T) {
 	server := memapi.New()
-	server.Install(served)
+	server.Install(widgetResource)
 	g := &guard{server: server, token: "good"}
 	cases := map[string]struct {
-		reason string
-		login  func(ctx context.Context) (*kopf.ConnectionInfo, error)
-		want   string
-		took   time.Duration
+		reason       string
+		login        func(ctx context.Context) (*kopf.ConnectionInfo, error)
+		want         string
+		wantDuration time.Duration
 	}{
 		"garbage": {"an invalid server URL is an error that names the field",
 			func(context.Context) (*kopf.ConnectionInfo, error) {
@@ -270,7 +272,7 @@ func TestLoginsThatFail(t *testing.T) {
 				if n := called.Load(); n > 2 {
 					t.Errorf("%s: the login handler was called in a loop, %d times", c.reason, n)
 				}
-				if took := time.Since(began); took > max(c.took, 30*time.Second) {
+				if took := time.Since(began); took > max(c.wantDuration, 30*time.Second) {
 					t.Errorf("%s: the program took %s", c.reason, took)
 				}
 				time.Sleep(time.Hour)
@@ -281,7 +283,7 @@ func TestLoginsThatFail(t *testing.T) {
 
 // TestNoLoginInAManager shows that OnLogin is an error in a manager of another program.
 func TestNoLoginInAManager(t *testing.T) {
-	op := one(succeed)
+	op := newCreationOperator(succeed)
 	op.OnLogin("fn", kopf.LoginWithKubeconfig)
 	err := op.SetupWithManager(newManager(t, newScheme(t)))
 	if err == nil || !strings.Contains(err.Error(), `OnLogin("fn"): only kopf.Main logs in`) {

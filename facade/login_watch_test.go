@@ -17,48 +17,48 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// cutter can end the watches that are running.
-type cutter struct {
-	server http.RoundTripper
-	mu     sync.Mutex
-	ends   []context.CancelFunc
-	begun  int
+// watchCutter can end the watches that are running.
+type watchCutter struct {
+	server     http.RoundTripper
+	mu         sync.Mutex
+	cancels    []context.CancelFunc
+	watchCount int
 }
 
 // RoundTrip forwards the request, and makes watches cancellable.
-func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *watchCutter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") != "true" || !strings.Contains(r.URL.Path, "/widgets") {
 		return c.server.RoundTrip(r)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ends, c.begun = append(c.ends, cancel), c.begun+1
+	c.cancels, c.watchCount = append(c.cancels, cancel), c.watchCount+1
 	return c.server.RoundTrip(r.WithContext(ctx))
 }
 
-func (c *cutter) cut() {
+func (c *watchCutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, end := range c.ends {
+	for _, end := range c.cancels {
 		end()
 	}
-	c.ends = nil
+	c.cancels = nil
 }
 
-func (c *cutter) count() int {
+func (c *watchCutter) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.begun
+	return c.watchCount
 }
 
 // TestWatchOutlivesCredentials shows that a watch that is open while credentials expire continues, and that a watch
 // that ends meanwhile resumes with the new credentials. No event is lost or repeated.
 func TestWatchOutlivesCredentials(t *testing.T) {
 	cases := map[string]struct {
-		reason         string
-		expire, cut    bool
-		logins, begins int
+		reason                    string
+		expiresToken, cutsWatches bool
+		wantLogins, wantWatches   int
 	}{
 		"refused": {"a running watch does not depend on its credentials", false, false, 1, 1},
 		"expired": {"an expiration does not affect a running watch", true, false, 1, 1},
@@ -71,8 +71,8 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
-				way, called, logins := &cutter{server: server}, &calls{}, 0
+				server.Install(widgetResource)
+				way, called, logins := &watchCutter{server: server}, &calls{}, 0
 				g := &guard{server: way, token: "1"}
 				op := kopf.New("test.example.org", kopf.Settings{
 					AddToScheme: runtime.SchemeBuilder{addWidgets},
@@ -82,7 +82,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 					logins++
 					time.Sleep(5 * time.Second)
 					info := g.info(fmt.Sprint(logins))
-					if c.expire && logins == 1 {
+					if c.expiresToken && logins == 1 {
 						info.Expiration = time.Now().Add(2 * time.Minute)
 					}
 					return info, nil
@@ -97,7 +97,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 					for i := range 20 {
 						object := numbered(i)
 						object["spec"] = map[string]any{"size": size}
-						server.Put(served, object)
+						server.Put(widgetResource, object)
 						want[fmt.Sprint(called.kind(size), " w", i, " ", size)]++
 					}
 				}
@@ -106,7 +106,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 				time.Sleep(65 * time.Second) // 2 minutes since the login
 				g.change("2")
 				change(2)
-				if c.cut {
+				if c.cutsWatches {
 					way.cut()
 				}
 				time.Sleep(time.Second)
@@ -118,9 +118,9 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 				if d := cmp.Diff(want, called.all()); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
-				if way.count() != c.begins || logins != c.logins {
+				if way.count() != c.wantWatches || logins != c.wantLogins {
 					t.Errorf("%s: %d watches and %d logins, want %d and %d",
-						c.reason, way.count(), logins, c.begins, c.logins)
+						c.reason, way.count(), logins, c.wantWatches, c.wantLogins)
 				}
 				if code != 0 || strings.Contains(stderr, "ERROR") {
 					t.Errorf("exit code %d, want no errors in the log:\n%s", code, stderr)

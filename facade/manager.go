@@ -24,27 +24,28 @@ import (
 // clientSet contains the means of handlers to read and write other objects. It is copied into each call.
 type clientSet struct {
 	// client is the client of handlers, and live reads without a cache.
-	client   client.Client
-	live     client.Reader
-	children *children.Keeper
-	keys     *listKeys // nil without a manager
+	client    client.Client
+	apiReader client.Reader
+	children  *children.Keeper
+	keys      *listKeys // nil without a manager
 	// finalizer is the name of the operator's finalizer.
 	finalizer string
-	// watches reports for WaitFor whether the kind is watched as children of the resource, or as any objects.
-	watches func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
+	// watchScopes reports for WaitFor whether the kind is watched as children of the resource, or as any objects.
+	watchScopes func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 }
 
 // newClientSet returns clients that write as the operator. Under the project's manager, writes fail as soon as the
 // manager stops waiting for the operator, such as after a lost lease: another process may already handle the objects. A
 // program keeps its client for the cleanup, and has no lease to lose.
 func (op *Operator) newClientSet(writing client.Client, live client.Reader) clientSet {
-	if !op.started && op.fence != nil {
+	if !op.hasStarted && op.fence != nil {
 		writing = op.fence.WrapClient(writing)
 	}
 	writing = client.WithFieldOwner(writing, op.name)
 	return clientSet{
-		client: writing, live: live, children: op.newChildrenKeeper(writing, live), watches: op.registry.WatchesFor,
-		finalizer: op.settings.values.Persistence.Finalizer,
+		client: writing, apiReader: live, children: op.newChildrenKeeper(writing, live),
+		watchScopes: op.registry.WatchesFor,
+		finalizer:   op.settings.values.Persistence.Finalizer,
 	}
 }
 
@@ -53,16 +54,16 @@ func (op *Operator) newClientSet(writing client.Client, live client.Reader) clie
 func (op *Operator) newChildrenKeeper(writing client.Client, live client.Reader) *children.Keeper {
 	kept := op.settings.values.Persistence
 	keeper := &children.Keeper{
-		Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
-		Manager: op.name, FormerManagers: op.settings.values.Execution.FormerManagers,
+		Client: writing, APIReader: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
+		FieldManager: op.name, FormerManagers: op.settings.values.Execution.FormerManagers,
 		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
 	}
 	if op.registry.WatchesAnyChildren() {
-		keeper.Owned = &owned.Children{Label: keeper.ParentLabel(), Author: keeper}
-		keeper.Watched = op.registry.WatchesChildren
+		keeper.OwnedChildren = &owned.Children{Label: keeper.ParentLabel(), Author: keeper}
+		keeper.WatchesKind = op.registry.WatchesChildren
 		// The engine registers the same metrics and reports the error, so nothing is lost by ignoring it here.
 		if measured, err := metrics.New(op.name, op.metricsRegistry()); err == nil {
-			keeper.Repaired = measured.CountRepair
+			keeper.OnRepair = measured.CountRepair
 		}
 	}
 	return keeper
@@ -80,7 +81,7 @@ func (op *Operator) WithManager(add func(ctrl.Manager) error) {
 	default:
 		late := errors.New("WithManager: called after the operator was set up, so the function never is")
 		op.registry.RunIfOpen(where, late, func() {
-			op.managed = append(op.managed, func(m ctrl.Manager) error {
+			op.managerFunctions = append(op.managerFunctions, func(m ctrl.Manager) error {
 				if err := add(m); err != nil {
 					return fmt.Errorf("%s: WithManager: %w", where, err)
 				}
@@ -103,7 +104,7 @@ func (op *Operator) PeeringLock() resourcelock.Interface {
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	return op.coordination.PeeringLock(defaults.Peering(op.given.Peering))
+	return op.coordination.PeeringLock(defaults.Peering(op.userSettings.Peering))
 }
 
 // LeaderLock wraps the lock of a manager's leader election. After a suspension, the operator is idle from seven eighths
@@ -123,8 +124,9 @@ func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interfa
 // coordinationSettings returns the settings of the peering, as of the last plan.
 func (op *Operator) coordinationSettings() program.CoordinationSettings {
 	return program.CoordinationSettings{
-		Given: defaults.Peering(op.given.Peering), Resolved: defaults.Peering(op.settings.values.Peering),
-		Served: op.settings.scope,
+		Peering:          defaults.Peering(op.userSettings.Peering),
+		ResolvedPeering:  defaults.Peering(op.settings.values.Peering),
+		ServedNamespaces: op.settings.scope,
 	}
 }
 

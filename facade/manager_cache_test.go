@@ -28,11 +28,11 @@ func TestLimitsOfTheManagersCache(t *testing.T) {
 	serving := labels.SelectorFromSet(labels.Set{"serve": "yes"})
 	const namespaces, selectors, byObject = "Cache.DefaultNamespaces", "default selectors", "Cache.ByObject"
 	tests := map[string]struct {
-		reason  string
-		options cache.Options
-		given   kopf.Settings
-		want    []string // in one line each
-		not     []string
+		reason     string
+		options    cache.Options
+		settings   kopf.Settings
+		want       []string // in one line each
+		wantAbsent []string
 	}{
 		"Default": {"a cache without limits logs nothing", cache.Options{}, kopf.Settings{}, nil,
 			[]string{"Cache", "cache"}},
@@ -110,7 +110,7 @@ func TestLimitsOfTheManagersCache(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			op := kopf.New("test.example.org", tc.given)
+			op := kopf.New("test.example.org", tc.settings)
 			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 			if err := op.SetupWithManager(m); err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestLimitsOfTheManagersCache(t *testing.T) {
 			}) {
 				t.Errorf("%s: no line has all of %q: %q", tc.reason, tc.want, lines)
 			}
-			for _, part := range tc.not {
+			for _, part := range tc.wantAbsent {
 				if strings.Contains(strings.Join(lines, "\n"), part) {
 					t.Errorf("%s: a line has %q: %q", tc.reason, part, lines)
 				}

@@ -40,7 +40,7 @@ func TestWithManager(t *testing.T) {
 	program := prepare()
 	program.WithManager(func(ctrl.Manager) error { cancel(); return nil })
 	cmd := program.Command()
-	cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
+	cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", unreachableKubeconfig})
 	if err := cmd.ExecuteContext(ctx); err != nil || !slices.Equal(called, want) {
 		t.Errorf("as a program: want %q, got %q, error %v", want, called, err)
 	}
@@ -105,7 +105,7 @@ func TestWithManagerFails(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := c.setup(t, one(succeed), newManager(t, newScheme(t)))
+			err := c.setup(t, newCreationOperator(succeed), newManager(t, newScheme(t)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
 			}
@@ -115,7 +115,7 @@ func TestWithManagerFails(t *testing.T) {
 
 // TestSetupAfterAFunctionFailed shows that an operator can be set up after a function of WithManager has failed.
 func TestSetupAfterAFunctionFailed(t *testing.T) {
-	op, fail := one(succeed), true
+	op, fail := newCreationOperator(succeed), true
 	op.WithManager(func(ctrl.Manager) error {
 		if fail {
 			return errors.New("not yet")

@@ -15,30 +15,30 @@ import (
 
 // Memo keeps a value in memory for each object.
 type Memo[V any] struct {
-	// fresh creates a value. reviewed finds the admission request of an object.
-	fresh    func() *V
-	reviewed *reviews.ReviewedObjects
+	// newValue creates a value. reviewed finds the admission request of an object.
+	newValue        func() *V
+	reviewedObjects *reviews.ReviewedObjects
 
 	mu    sync.Mutex
 	byUID map[types.UID]*V
-	// admitted contains values that only admission handlers have requested. Their objects may not be watched, so the
-	// operator does not see their deletion. The cache is bounded instead.
-	admitted *lru.Cache
+	// admissionValues contains values that only admission handlers have requested. Their objects may not be watched, so
+	// the operator does not see their deletion. The cache is bounded instead.
+	admissionValues *lru.Cache
 }
 
 var errNoMemo = errors.New("kopf: the memo is nil or empty: make it with kopf.NewMemo, before the handlers that use " +
 	"it are called; in a test, with facadetest.NewMemo")
 
 // mostAdmitted is the number of values kept for objects that only admission handlers have requested.
-const mostAdmitted = 1000
+const maxAdmissionValues = 1000
 
 // NewMemo makes a memo for a selection. A value begins as zero or as the result of fresh, and ends with its object.
 // Kopf: memo.
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
 	// The memo is usable even after a registration error, so that the program reaches the set-up, which reports it.
 	m := &Memo[V]{
-		fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admitted: lru.New(mostAdmitted),
-		reviewed: &reviews.ReviewedObjects{},
+		newValue: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admissionValues: lru.New(maxAdmissionValues),
+		reviewedObjects: &reviews.ReviewedObjects{},
 	}
 	switch {
 	case s.kind == nil:
@@ -49,9 +49,9 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 		)
 	case s.op.isValid():
 		if len(fresh) == 1 {
-			m.fresh = fresh[0]
+			m.newValue = fresh[0]
 		}
-		m.reviewed = &s.op.reviewed
+		m.reviewedObjects = &s.op.reviewedObjects
 		s.kind.Registry.AddMemo(m.forgetValue)
 	}
 	return m
@@ -62,9 +62,9 @@ func (m *Memo[V]) Of(object client.Object) *V {
 	m.mustBeValid()
 	// An object to be created may not have a uid yet. Its value is shared by the handlers of the request, and ends with
 	// it.
-	asked := m.reviewed.RequestOf(object)
+	asked := m.reviewedObjects.RequestOf(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
-		value, _ := asked.SharedValue(m, func() any { return m.fresh() }).(*V)
+		value, _ := asked.SharedValue(m, func() any { return m.newValue() }).(*V)
 		return value
 	}
 	m.mu.Lock()
@@ -75,17 +75,17 @@ func (m *Memo[V]) Of(object client.Object) *V {
 		return value
 	}
 	// A handler of the object takes over the value of its admission handlers, if it is still cached.
-	if known, found := m.admitted.Get(uid); found {
+	if known, found := m.admissionValues.Get(uid); found {
 		value, _ = known.(*V)
 	} else {
-		value = m.fresh()
+		value = m.newValue()
 	}
 	// Only a call outside of a review shows that the object is watched, and that forget will be called for it.
 	if asked != nil {
-		m.admitted.Add(uid, value)
+		m.admissionValues.Add(uid, value)
 		return value
 	}
-	m.admitted.Remove(uid)
+	m.admissionValues.Remove(uid)
 	m.byUID[uid] = value
 	return value
 }
@@ -95,12 +95,12 @@ func (m *Memo[V]) Len() int {
 	m.mustBeValid()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.byUID) + m.admitted.Len()
+	return len(m.byUID) + m.admissionValues.Len()
 }
 
 // mustBeValid panics for the zero value of a memo, because Of and Len do not return errors.
 func (m *Memo[V]) mustBeValid() {
-	if m == nil || m.fresh == nil {
+	if m == nil || m.newValue == nil {
 		panic(errNoMemo)
 	}
 }
@@ -110,5 +110,5 @@ func (m *Memo[V]) forgetValue(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byUID, uid)
-	m.admitted.Remove(uid)
+	m.admissionValues.Remove(uid)
 }

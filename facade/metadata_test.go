@@ -28,17 +28,17 @@ func widgetMetadata() *metav1.PartialObjectMetadata {
 
 type metadataEvent = kopf.WatchEvent[*metav1.PartialObjectMetadata]
 
-// metered counts the bytes that lists and watches of a kind transfer, and records the forms that they request.
-type metered struct {
+// trafficMeter counts the bytes that lists and watches of a kind transfer, and records the forms that they request.
+type trafficMeter struct {
 	next http.RoundTripper
 	path string
 
-	bytes   atomic.Int64
-	mu      sync.Mutex
-	accepts []string
+	bytes         atomic.Int64
+	mu            sync.Mutex
+	acceptHeaders []string
 }
 
-func (m *metered) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m *trafficMeter) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(r)
 	if err != nil || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, m.path) {
 		return response, err
@@ -46,7 +46,7 @@ func (m *metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	form, _, _ := strings.Cut(r.Header.Get("Accept"), ";g=")
-	m.accepts = append(m.accepts, form)
+	m.acceptHeaders = append(m.acceptHeaders, form)
 	response.Body = &meteredBody{response.Body, &m.bytes}
 	return response, nil
 }
@@ -106,14 +106,14 @@ func TestWatchingMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
-				meter := &metered{next: server, path: "/widgets"}
+				server.Install(widgetResource)
+				meter := &trafficMeter{next: server, path: "/widgets"}
 				op := kopf.New("test.example.org")
 				tc.register(op)
 				stop := operate(t, meter, op, logr.Discard())
 				time.Sleep(time.Second)
 				stop()
-				if d := cmp.Diff([]string{tc.want}, meter.accepts); d != "" {
+				if d := cmp.Diff([]string{tc.want}, meter.acceptHeaders); d != "" {
 					t.Errorf("%s: -want, +requested:\n%s", tc.reason, d)
 				}
 			})
@@ -126,7 +126,7 @@ func TestWatchingMetadata(t *testing.T) {
 func TestHandlersOfMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		content := map[string]any{"owner": strings.Repeat("x", 2000)}
 		const count = 50
 		for i := range count {
@@ -135,9 +135,9 @@ func TestHandlersOfMetadata(t *testing.T) {
 				"namespace": "ns", "name": fmt.Sprintf("w%02d", i), "uid": fmt.Sprint("uid-", i),
 				"labels": map[string]any{"part": fmt.Sprint(i)},
 			}
-			server.Put(served, object)
+			server.Put(widgetResource, object)
 		}
-		whole, bare := &metered{next: server, path: "/widgets"}, &metered{next: server, path: "/widgets"}
+		whole, bare := &trafficMeter{next: server, path: "/widgets"}, &trafficMeter{next: server, path: "/widgets"}
 		typed := kopf.New("typed.example.org")
 		kopf.For(typed, &Widget{}).OnEvent("a", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
 		defer operate(t, whole, typed, logr.Discard())()
@@ -167,7 +167,7 @@ func TestHandlersOfMetadata(t *testing.T) {
 		if d := cmp.Diff(want, lines); d != "" {
 			t.Errorf("-want, +seen:\n%s", d)
 		}
-		if d := cmp.Diff(content, server.Object(served, "ns", "w07")["spec"]); d != "" {
+		if d := cmp.Diff(content, server.Object(widgetResource, "ns", "w07")["spec"]); d != "" {
 			t.Errorf("a field that is not watched must not change: -want, +got:\n%s", d)
 		}
 		if all, part := whole.bytes.Load(), bare.bytes.Load(); part > all/4 {
@@ -183,17 +183,17 @@ func TestHandlersOfMetadata(t *testing.T) {
 func TestFinalizersAndMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		left := body(map[string]any{"size": int64(1)})
 		metadata, _ := left["metadata"].(map[string]any)
 		metadata["finalizers"] = []any{"test.example.org/finalizer", "other.example.org/stays"}
-		server.Put(served, left)
+		server.Put(widgetResource, left)
 		op := kopf.New("test.example.org")
 		kopf.For(op, widgetMetadata()).OnEvent("a", func(context.Context, *metadataEvent) error { return nil })
 		defer operate(t, server, op, logr.Discard())()
 		time.Sleep(time.Minute)
 		now := &metav1.PartialObjectMetadata{}
-		reader, err := memapi.NewClient(server, served)
+		reader, err := memapi.NewClient(server, widgetResource)
 		if err != nil {
 			t.Fatal(err)
 		}

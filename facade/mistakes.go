@@ -24,34 +24,34 @@ import (
 // loggedMistakes holds the mistakes of one handler in its use of this package that are already logged. Each is logged
 // once, not for each call. Nil is for functions that are not handlers, such as filters.
 type loggedMistakes struct {
-	looked  atomic.Int32 // number of calls that were checked for changes in place
-	inPlace atomic.Bool  // the copy of the object was changed without Patch
-	delay   atomic.Bool  // a delay of a temporary error was too short
-	sleep   atomic.Bool  // a duration of Sleep was too short
-	items   atomic.Bool  // fields of list items were lost
-	erased  atomic.Bool  // an update with the client erased fields
+	checkedCalls   atomic.Int32 // number of calls that were checked for changes in place
+	inPlaceChange  atomic.Bool  // the copy of the object was changed without Patch
+	shortDelay     atomic.Bool  // a delay of a temporary error was too short
+	shortSleep     atomic.Bool  // a duration of Sleep was too short
+	lostItemFields atomic.Bool  // fields of list items were lost
+	erasedFields   atomic.Bool  // an update with the client erased fields
 
-	mu   sync.Mutex
-	subs map[uintptr]*loggedMistakes // of sub-handlers, by code pointer: there can be any number of ids
+	mu          sync.Mutex
+	subHandlers map[uintptr]*loggedMistakes // of sub-handlers, by code pointer: there can be any number of ids
 }
 
 // firstCalls is the number of calls of a handler that are checked for changes in place. The check encodes the object
 // several times, and a mistake usually shows in the first calls or in a test.
-const firstCalls = 3
+const maxCheckedCalls = 3
 
 // everyCall reports whether to check every call: in test binaries. It is evaluated late, because package testing
 // registers its flags after the initialization of packages.
-var everyCall = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
+var checksEveryCall = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
 
 // shouldCheckCall reports whether to check the call that begins for changes in place.
 func (m *loggedMistakes) shouldCheckCall() bool {
 	switch {
-	case m == nil || m.inPlace.Load():
+	case m == nil || m.inPlaceChange.Load():
 		return false
-	case m.looked.Load() < firstCalls && m.looked.Add(1) <= firstCalls:
+	case m.checkedCalls.Load() < maxCheckedCalls && m.checkedCalls.Add(1) <= maxCheckedCalls:
 		return true
 	default:
-		return everyCall()
+		return checksEveryCall()
 	}
 }
 
@@ -62,24 +62,24 @@ func (m *loggedMistakes) forSubHandler(function uintptr) *loggedMistakes {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	sub := m.subs[function]
+	sub := m.subHandlers[function]
 	if sub == nil {
 		sub = &loggedMistakes{}
-		if m.subs == nil {
-			m.subs = map[uintptr]*loggedMistakes{}
+		if m.subHandlers == nil {
+			m.subHandlers = map[uintptr]*loggedMistakes{}
 		}
-		m.subs[function] = sub
+		m.subHandlers[function] = sub
 	}
 	return sub
 }
 
 // noteDelay logs a temporary error whose delay is too short, most likely a number without a unit.
 func (m *loggedMistakes) noteDelay(log logr.Logger, err error) {
-	if m == nil || err == nil || m.delay.Load() {
+	if m == nil || err == nil || m.shortDelay.Load() {
 		return
 	}
 	var temporary *temporaryError
-	if errors.As(err, &temporary) && temporary.lacksUnit() && m.delay.CompareAndSwap(false, true) {
+	if errors.As(err, &temporary) && temporary.lacksUnit() && m.shortDelay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
 			"for the handler", "delay", defaults.CheckMinimumDuration(temporary.delay).Error())
 	}
@@ -87,7 +87,7 @@ func (m *loggedMistakes) noteDelay(log logr.Logger, err error) {
 
 // noteSleep logs a sleep whose duration is too short, most likely a number without a unit.
 func (m *loggedMistakes) noteSleep(log logr.Logger, err error) {
-	if m != nil && m.sleep.CompareAndSwap(false, true) {
+	if m != nil && m.shortSleep.CompareAndSwap(false, true) {
 		logging.Warn(log, "Sleeping for a second: the duration is too short to be meant; logged once for the handler",
 			"duration", err.Error())
 	}
@@ -96,7 +96,7 @@ func (m *loggedMistakes) noteSleep(log logr.Logger, err error) {
 // noteLostChanges logs changes in place that are lost, after the handler has succeeded.
 func (c *Change[T]) noteLostChanges() {
 	fields := c.original.LostFields(c.call.WorkingCopy)
-	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
+	if len(fields) > 0 && c.mistakes.inPlaceChange.CompareAndSwap(false, true) {
 		logging.Warn(c.log,
 			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
 			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.Object))
@@ -107,7 +107,7 @@ const (
 	// schemaTimeout limits the request for a schema, because a handler waits for it: in admission, a client does, too.
 	schemaTimeout = 3 * time.Second
 	// schemaLife is the time until a schema is read again. schemaPause is the time between failed requests.
-	schemaLife, schemaPause = 10 * time.Minute, time.Minute
+	schemaLifetime, schemaRetryDelay = 10 * time.Minute, time.Minute
 )
 
 // listKeys reads the keys of lists from the schemas of kinds, when they are first needed. Nil provides no keys.
@@ -118,9 +118,9 @@ type listKeys struct {
 
 // keysOfKind holds the keys of the lists of one kind.
 type keysOfKind struct {
-	mu    sync.Mutex
-	keys  func(list []string) []string // nil until the schema is read
-	until time.Time                    // when to read the schema again
+	mu        sync.Mutex
+	keys      func(list []string) []string // nil until the schema is read
+	expiresAt time.Time                    // when to read the schema again
 }
 
 // newListKeys returns list keys that are read from the API server of the manager.
@@ -130,7 +130,7 @@ func newListKeys(m ctrl.Manager) (*listKeys, error) {
 		return nil, fmt.Errorf("making the client for schemas: %w", err)
 	}
 	api := discovery.API{Client: server.RESTClient()}
-	return &listKeys{server: discovery.Limited{Getter: api, Timeout: schemaTimeout}}, nil
+	return &listKeys{server: discovery.TimeoutGetter{Getter: api, Timeout: schemaTimeout}}, nil
 }
 
 // keysOfList returns the keys of one list; nil if it does not have keys, or if the schema cannot be read. Without keys,
@@ -141,15 +141,15 @@ func (l *listKeys) keysOfList(kind schema.GroupVersionKind, list diff.Path, log 
 	// One request at a time for each kind: other handlers wait for its result.
 	found.mu.Lock()
 	defer found.mu.Unlock()
-	if time.Now().After(found.until) {
+	if time.Now().After(found.expiresAt) {
 		keys, err := discovery.ListKeysOf(context.Background(), l.server, kind)
 		// Keep former keys, if any: they are more likely right than none.
 		if err != nil {
-			found.until = time.Now().Add(schemaPause)
+			found.expiresAt = time.Now().Add(schemaRetryDelay)
 			log.V(1).Info("Cannot read the schema of the kind; recognising list items by their common fields",
 				"error", err.Error())
 		} else {
-			found.keys, found.until = keys, time.Now().Add(schemaLife)
+			found.keys, found.expiresAt = keys, time.Now().Add(schemaLifetime)
 		}
 	}
 	if found.keys == nil {
@@ -165,8 +165,8 @@ func (l *listKeys) listRules(kind *discovery.Resource, said *loggedMistakes, log
 		lists.Keys = func(list diff.Path) []string { return l.keysOfList(kind.GroupVersionKind, list, log) }
 	}
 	if said != nil {
-		lists.Lost = func(fields []string) {
-			if said.items.CompareAndSwap(false, true) {
+		lists.OnLost = func(fields []string) {
+			if said.lostItemFields.CompareAndSwap(false, true) {
 				logging.Warn(log, "Changed list items lost fields that the Go type does not have, as nothing "+
 					"identifies the items; logged once for the handler", "fields", fields,
 					"remedy", "give the items a unique name, or the list x-kubernetes-list-map-keys in the schema")

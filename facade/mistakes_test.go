@@ -146,9 +146,10 @@ func TestInPlace(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for form, given := range map[string][]func(*execution.Attempt){"copied": nil, "given as a text": {asText}} {
+			for form, given := range map[string][]func(*execution.Attempt){"copied": nil,
+				"given as a text": {requestObjectText}} {
 				var lines []string
-				op := one(func(_ context.Context, c *Change) error { return tc.act(c) })
+				op := newCreationOperator(func(_ context.Context, c *Change) error { return tc.act(c) })
 				for range 2 {
 					callIn(withLogLines(t.Context(), &lines), t, op, body(spec), nil, given...)
 				}
@@ -164,13 +165,14 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// asText gives the object as a text, as the engine does, which copies the object when the handler asks for it.
-func asText(a *execution.Attempt) {
+// requestObjectText gives the object as a text, as the engine does, which copies the object when the handler asks for
+// it.
+func requestObjectText(a *execution.Attempt) {
 	text, err := json.Marshal(a.Call.Object)
 	if err != nil {
 		panic(err)
 	}
-	a.Call.Given, a.Call.Object = jsontext.New(text), nil
+	a.Call.EncodedObject, a.Call.Object = jsontext.New(text), nil
 }
 
 // TestInPlaceUntyped shows that changes to an unstructured object are reported as well.
@@ -213,7 +215,7 @@ func TestInPlaceOfManyCalls(t *testing.T) {
 	defer kopf.LookAtFirstCallsOnly()()
 	var lines []string
 	n := 0
-	op := one(func(_ context.Context, c *Change) error {
+	op := newCreationOperator(func(_ context.Context, c *Change) error {
 		if n++; n > 3 {
 			c.Object.Status.Host = "h"
 		}
@@ -245,7 +247,7 @@ func TestShortDelays(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
-			op := one(func(context.Context, *Change) error { return tc.err })
+			op := newCreationOperator(func(context.Context, *Change) error { return tc.err })
 			for range 2 {
 				a := callIn(withLogLines(t.Context(), &lines), t, op, body(nil), nil)
 				if a.Outcome.Delay == nil || a.Outcome.Delay.String() != tc.want {
@@ -294,7 +296,7 @@ func TestMistakesInTheBackground(t *testing.T) {
 	var lines []string
 	for retry := range 3 {
 		callIn(withLogLines(t.Context(), &lines), t, op, body(nil), nil, func(a *execution.Attempt) {
-			a.Call.Live, a.Call.Object, a.Account.Retries = &fakeLive{object: body(nil)}, nil, retry
+			a.Call.LiveObject, a.Call.Object, a.Account.Retries = &fakeLive{object: body(nil)}, nil, retry
 		})
 	}
 	if len(linesWith(lines, "changed its copy")) != 0 ||
@@ -306,7 +308,7 @@ func TestMistakesInTheBackground(t *testing.T) {
 // TestMistakesOfSubHandlers shows that a mistake of sub-handlers is reported once for each function.
 func TestMistakesOfSubHandlers(t *testing.T) {
 	var lines []string
-	op := one(func(_ context.Context, c *Change) error {
+	op := newCreationOperator(func(_ context.Context, c *Change) error {
 		for _, id := range []string{"a", "b"} { // of one function
 			c.Sub(id, func(_ context.Context, c *Change) error { c.Object.Status.Host = id; return nil })
 		}

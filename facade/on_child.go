@@ -24,7 +24,7 @@ func (option) childOption() {}
 type ownsOption func(r *ownsOptions)
 
 // ownsOptions holds the options of Owns, and whole for Watches: any object of the kind, not only children.
-type ownsOptions struct{ onlyEnsured, whole bool }
+type ownsOptions struct{ onlyEnsured, anyObject bool }
 
 // OnlyEnsured makes [Selection.Owns] watch only objects with the label <prefix>/parent-uid, which [Change.Ensure] sets.
 // [OnChild] and [WaitFor] do not see others. It has no effect if the kind is watched otherwise, too.
@@ -46,7 +46,7 @@ func (s Selection[T]) Owns(child client.Object, opts ...ownsOption) {
 // Watches watches a kind so that [WaitFor] can wait for any object of it. It restores children as Owns does. All
 // objects of the kind in the operator's namespaces are kept in memory. Kopf: none.
 func (s Selection[T]) Watches(object client.Object) {
-	s.registerWatch("Watches", object, func(r *ownsOptions) { r.whole = true })
+	s.registerWatch("Watches", object, func(r *ownsOptions) { r.anyObject = true })
 }
 
 // registerWatch makes the operator watch the kind of the object on behalf of the selected objects.
@@ -73,14 +73,14 @@ func (s Selection[T]) registerWatch(verb string, child client.Object, opts ...ow
 	// Two handlers that are never called: h makes the operator watch the kind, and the other one connects that watch
 	// with the selected objects. OnChild adds the handlers with functions.
 	id := fmt.Sprintf("%s(%T) at %s", verb, child, where)
-	h := &handlers.Handler{ID: id, Family: handlers.Owning, Location: where, Whole: chosen.whole}
-	h.Owned = h
+	h := &handlers.Handler{ID: id, Family: handlers.Parent, Location: where, AllowAnyObject: chosen.anyObject}
+	h.ParentHandler = h
 	op.registry.RegisterHandler(registry.HandlerEntry{
 		Kind: objects.kind, Verb: verb, Handler: h, OnlyEnsured: chosen.onlyEnsured,
 	})
 	op.registry.RegisterHandler(registry.HandlerEntry{
 		Kind: s.kind, Verb: verb, Child: reflect.TypeOf(child),
-		Handler: &handlers.Handler{ID: id, Family: handlers.Tending, Owned: h, Location: where},
+		Handler: &handlers.Handler{ID: id, Family: handlers.Child, ParentHandler: h, Location: where},
 	})
 }
 
@@ -96,7 +96,7 @@ func (s Selection[T]) registerWatch(verb string, child client.Object, opts ...ow
 func OnChild[T, C client.Object](
 	s Selection[T], id string, fn func(ctx context.Context, e *ChildEvent[T, C]) error, opts ...childOption,
 ) {
-	h := handlers.Handler{ID: id, Family: handlers.Tending}
+	h := handlers.Handler{ID: id, Family: handlers.Child}
 	chosen, ok := prepareHandler(s, &h, "OnChild", fn == nil, asOptions(opts), nil)
 	if !ok {
 		return
@@ -125,14 +125,14 @@ func OnChild[T, C client.Object](
 			return err
 		}
 		return c.finishCall(fn(ctx, &ChildEvent[T, C]{
-			Type: WatchEventType(call.Cause.Type), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
+			Type: WatchEventType(call.Cause.EventType), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
 			Client: c.Client, APIReader: c.APIReader, change: c,
 		}))
 	}
 	for _, owning := range kinds {
 		// Each entry needs a handler of its own, with its own kind of children.
 		own := h
-		own.Owned = owning
+		own.ParentHandler = owning
 		s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "OnChild", Handler: &own})
 	}
 }
@@ -149,7 +149,7 @@ func addChildFilter[C client.Object](h *handlers.Handler, of *codec.Codec[C], ch
 	if !given {
 		return err
 	}
-	h.Wants = func(ctx context.Context, raw map[string]any) (bool, error) {
+	h.ChildFilter = func(ctx context.Context, raw map[string]any) (bool, error) {
 		child, err := of.Decode(raw)
 		if err != nil {
 			return false, fmt.Errorf("decoding the child: %w", err)

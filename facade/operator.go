@@ -24,35 +24,36 @@ import (
 // Operator is a set of handlers, which [For] and [ForResource] register. Run it with [Main], [Operator.Run] or
 // [Operator.SetupWithManager].
 type Operator struct {
-	name     string
-	registry registry.HandlerRegistry
-	given    Settings // as the user passed them, with changes by flags and by the startup
+	name         string
+	registry     registry.HandlerRegistry
+	userSettings Settings // as the user passed them, with changes by flags and by the startup
 
 	journal  *journal.Journal // nil unless explanations or the console are served
-	flags    commandline.Given
+	flags    commandline.RunFlags
 	settings resolvedSettings // as of the last plan
 
-	changing *Settings // the copy that startup handlers may change
-	started  bool      // the startup has succeeded
+	startupSettings *Settings // the copy that startup handlers may change
+	hasStarted      bool      // the startup has succeeded
 
 	// The lock of the registry also guards the following fields.
-	reviewed     reviews.ReviewedObjects
-	reviews      *reviews.ReviewServer
-	coordination program.Coordination
-	activities   *program.ActivityRunner
-	matching     *namespaces.LiveNamespaces // namespaces that match Settings.NamespaceLabels
-	clients      clientSet
-	late         client.Client              // for the startup of a program, which has no manager yet
-	fence        *reconcilers.Fence         // stops writes when the manager no longer waits; nil before the set-up
-	managed      []func(ctrl.Manager) error // functions of WithManager
+	reviewedObjects    reviews.ReviewedObjects
+	reviews            *reviews.ReviewServer
+	coordination       program.Coordination
+	activities         *program.ActivityRunner
+	matchingNamespaces *namespaces.LiveNamespaces // namespaces that match Settings.NamespaceLabels
+	clients            clientSet
+	lateClient         client.Client // for the startup of a program, which has no manager yet
+	// stops writes when the manager no longer waits; nil before the set-up
+	fence            *reconcilers.Fence
+	managerFunctions []func(ctrl.Manager) error // functions of WithManager
 
-	// observed and embedded are arguments of Run. observed comes from the test kit, and may be nil.
-	observed handlers.AttemptObserver
-	embedded program.ResolvedRunSettings
+	// attemptObserver and embedded are arguments of Run. observed comes from the test kit, and may be nil.
+	attemptObserver handlers.AttemptObserver
+	runSettings     program.ResolvedRunSettings
 
-	health *health.Health // the engine reports its state to it
-	ready  chan struct{}  // closed when the operator is at work; see Ready
-	atWork sync.Once
+	health    *health.Health // the engine reports its state to it
+	ready     chan struct{}  // closed when the operator is at work; see Ready
+	readyOnce sync.Once
 
 	defaultNamespace func() string // of the credentials; nil under the project's manager
 }
@@ -64,14 +65,14 @@ func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, health: health.New(), ready: make(chan struct{})}
 	op.registry.Location, op.registry.Log = registry.CallerLocation(), op.namedLogger
 	op.reviews = reviews.NewReviewServer(name, op.registry.Location)
-	op.matching = namespaces.NewLive()
+	op.matchingNamespaces = namespaces.NewLive()
 	op.coordination.Operator = name
 	// The settings are not resolved yet, so the runner reads them at each call.
 	op.activities = program.NewActivityRunner(name, &op.registry, func() program.ActivityState {
 		return program.ActivityState{
 			Backoff:        defaults.NegativeIfImmediate(op.settings.values.Execution.DefaultBackoff),
 			CleanupTimeout: op.settings.values.CleanupTimeout,
-			Metrics:        op.metricsRegistry(), Started: op.started,
+			Metrics:        op.metricsRegistry(), HasStarted: op.hasStarted,
 		}
 	})
 	// New returns no error, so the set-up reports these.
@@ -81,7 +82,7 @@ func New(name string, settings ...Settings) *Operator {
 	switch len(settings) {
 	case 0:
 	case 1:
-		op.given = settings[0].deepCopySlices()
+		op.userSettings = settings[0].deepCopySlices()
 	default:
 		op.registry.Mistakes.AddAt(op.registry.Location, fmt.Errorf(
 			"kopf.New: %d Settings are given: set all fields in one of them", len(settings),

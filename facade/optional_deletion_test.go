@@ -26,7 +26,7 @@ func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
+				server.Install(widgetResource)
 				op := kopf.New("test.example.org", tc.settings...)
 				var got []string
 				widgets := kopf.For(op, &Widget{})
@@ -44,12 +44,13 @@ func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 				}, kopf.Optional())
 				_, _, stop := operateServing(t, server, op)
 				time.Sleep(5 * time.Second)
-				server.Put(served, map[string]any{
+				server.Put(widgetResource, map[string]any{
 					"metadata": map[string]any{"name": "w1", "namespace": "ns"}, "spec": map[string]any{"owner": "ann"},
 				})
 				time.Sleep(5 * time.Second)
-				server.Edit(served, "ns", "w1", func(o map[string]any) { o["spec"] = map[string]any{"owner": "ben"} })
-				server.Delete(served, "ns", "w1")
+				server.Edit(widgetResource, "ns", "w1",
+					func(o map[string]any) { o["spec"] = map[string]any{"owner": "ben"} })
+				server.Delete(widgetResource, "ns", "w1")
 				time.Sleep(5 * time.Second)
 				stop()
 				if d := cmp.Diff(tc.want, got); d != "" {

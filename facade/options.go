@@ -99,14 +99,14 @@ type watchEventOption interface {
 // option implements all option interfaces. The return type of its constructor decides which verbs accept it, so that a
 // wrong option does not compile.
 type option struct {
-	name    string                  // of the constructor, for messages and to find repetitions
-	family  reflect.Type            // the returned interface; inside of JoinOptions, the compiler cannot check it
-	set     func(*handlers.Handler) // nil for JoinOptions
-	err     error                   // of the arguments; the verb reports it
-	parts   []Option                // of JoinOptions
-	given   any                     // the pattern for the handler's field, as the user wrote it
-	equals  any                     // the same in JSON form; nil for presences and functions
-	matches any                     // the function of WhenChange and similar options
+	name        string                  // of the constructor, for messages and to find repetitions
+	family      reflect.Type            // the returned interface; inside of JoinOptions, the compiler cannot check it
+	set         func(*handlers.Handler) // nil for JoinOptions
+	err         error                   // of the arguments; the verb reports it
+	parts       []Option                // of JoinOptions
+	userPattern any                     // the pattern for the handler's field, as the user wrote it
+	jsonPattern any                     // the same in JSON form; nil for presences and functions
+	predicate   any                     // the function of WhenChange and similar options
 }
 
 // optionOf returns an option of the family O, which is the return type of its constructor.
@@ -219,9 +219,9 @@ func JoinOptions(opts ...Option) joinedOption {
 
 // verbOptions holds the options of a call of a verb. The options are of the families takes: On accepts several.
 type verbOptions struct {
-	given []Option
-	takes []reflect.Type
-	whose string // describes the verb in messages
+	options          []Option
+	acceptedFamilies []reflect.Type
+	verbDescription  string // describes the verb in messages
 }
 
 // asOptions returns the options of a verb that accepts one family.
@@ -230,24 +230,26 @@ func asOptions[O Option](opts []O) verbOptions {
 	for _, opt := range opts {
 		wide = append(wide, opt)
 	}
-	return verbOptions{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
+	return verbOptions{options: wide, acceptedFamilies: []reflect.Type{reflect.TypeFor[O]()},
+		verbDescription: "this verb"}
 }
 
 // resolveOptions returns the effective options. Options in JoinOptions come first, so that options beside it override
 // them. The same option twice in one place is an error, because the intent is unclear.
 func (c verbOptions) resolveOptions() (chosen []option, problems []error) {
 	var own []option
-	for _, opt := range c.given {
+	for _, opt := range c.options {
 		o, ok := opt.(option)
 		switch {
 		case !ok:
 			problems = append(problems, fmt.Errorf("%T is not an option of package kopf", opt))
 		// Options in JoinOptions have lost their static types, so their families are checked here.
 		case o.set == nil:
-			parts, wrong := verbOptions{o.parts, c.takes, c.whose}.resolveOptions()
+			parts, wrong := verbOptions{o.parts, c.acceptedFamilies, c.verbDescription}.resolveOptions()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)
-		case !slices.ContainsFunc(c.takes, o.fitsFamily):
-			problems = append(problems, fmt.Errorf("%s is not an option of %s: leave it out", o.name, c.whose))
+		case !slices.ContainsFunc(c.acceptedFamilies, o.fitsFamily):
+			problems = append(problems, fmt.Errorf("%s is not an option of %s: leave it out", o.name,
+				c.verbDescription))
 		default:
 			own = append(own, o)
 		}

@@ -91,13 +91,13 @@ func TestOwnLoops(t *testing.T) {
 					e.Patch(next)
 					return nil
 				})
-				s.OnUpdate("u", nothingOf)
+				s.OnUpdate("u", ignoreUnstructured)
 			}, 1, "e", "spec.at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, registry := memapi.New(), prometheus.NewRegistry()
-				server.Install(served)
+				server.Install(widgetResource)
 				config := memapi.Config(server)
 				config.Wrap(func(next http.RoundTripper) http.RoundTripper { return slowTransport{next} })
 				var calls atomic.Int64
@@ -106,10 +106,10 @@ func TestOwnLoops(t *testing.T) {
 				r := facadetest.Start(t, op, facadetest.Against(config),
 					facadetest.Settings(kopf.RunSettings{Metrics: registry}))
 				r.Ready()
-				server.Put(served, body(map[string]any{"size": int64(1)}))
+				server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 				time.Sleep(5 * time.Second)
 				edit := func(size int64) {
-					server.Edit(served, "ns", "w1", func(o map[string]any) {
+					server.Edit(widgetResource, "ns", "w1", func(o map[string]any) {
 						o["spec"].(map[string]any)["size"] = size
 					})
 				}
@@ -147,7 +147,7 @@ func TestOwnLoops(t *testing.T) {
 	}
 }
 
-func nothingOf(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
+func ignoreUnstructured(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
 
 // valueOf returns the sum of all series of a counter.
 func valueOf(t *testing.T, registry *prometheus.Registry, name string) (sum float64) {

@@ -17,13 +17,13 @@ func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 		"Applied": func(child any) any { return child }, "Once": kopf.Once,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				var told childCalls
 				var calls atomic.Int64
 				_, stop := h.run(func(s houseSel) {
 					s.Owns(&corev1.ConfigMap{})
 					kopf.OnChild(s, "room", told.recordEvent)
-					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+					s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *houseChange) error {
 						if calls.Add(1) == 2 {
 							h.api.Edit(settings, "default", "bath", func(room map[string]any) {
 								room["immutable"] = false
@@ -33,7 +33,7 @@ func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 					})
 				})
 				defer stop()
-				h.build("bath=1")
+				h.createHouseAndWait("bath=1")
 				told.want(t, "a creation by Ensure is not reported")
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
 					house["spec"] = map[string]any{"rooms": []any{"bath=1"}, "other": "1"}
@@ -41,7 +41,7 @@ func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 				h.settle()
 				told.want(t, "an edit of an undeclared field before Ensure is reported",
 					"MODIFIED default/bath=1 of home")
-				h.rebuild("bath=2")
+				h.changeRooms("bath=2")
 				told.want(t, "a change by Ensure is not reported")
 			})
 		})

@@ -20,7 +20,7 @@ const (
 )
 
 // createUnownedMaps creates config maps that no house owns.
-func (h household) createUnownedMaps() {
+func (h ensureFixture) createUnownedMaps() {
 	h.t.Helper()
 	source := rand.New(rand.NewPCG(1, 2))
 	for i := range strangers {
@@ -38,7 +38,7 @@ func (h household) createUnownedMaps() {
 				}},
 			},
 		}}
-		if err := h.people.Create(h.t.Context(), room); err != nil {
+		if err := h.directClient.Create(h.t.Context(), room); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		h.createUnownedMaps()
 		var told childCalls
 		before := heldBytes()
@@ -79,13 +79,13 @@ func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 }
 
 // createUnownedRoom creates a room that no house owns.
-func (h household) createUnownedRoom(name, value string) {
+func (h ensureFixture) createUnownedRoom(name, value string) {
 	h.t.Helper()
 	room := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
 		"metadata": map[string]any{"name": name, "namespace": "default"},
 	}}
-	if err := h.people.Create(h.t.Context(), room); err != nil {
+	if err := h.directClient.Create(h.t.Context(), room); err != nil {
 		h.t.Fatal(err)
 	}
 	h.settle()
@@ -94,13 +94,13 @@ func (h household) createUnownedRoom(name, value string) {
 // TestStrangersBecomeChildren shows that an object that becomes a child is reported whole, and that a former child is
 // reported as it was before.
 func TestStrangersBecomeChildren(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
 			kopf.OnChild(s, "room", told.recordEvent)
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.createUnownedRoom("bath", "1")
 		told.want(t, "an object without an owner is not reported")
 		reference := map[string]any{
@@ -125,7 +125,7 @@ func TestStrangersBecomeChildren(t *testing.T) {
 // TestOwnsSharesWholeObjectsWithIndices shows that indices of the kind get whole objects, including those without an
 // owner.
 func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var byValue *kopf.Index[string, string]
 		_, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
@@ -146,14 +146,14 @@ func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 // TestOnlyEnsured shows that with OnlyEnsured, the API server only sends children that Ensure has declared. Drift is
 // repaired, including a removed label.
 func TestOnlyEnsured(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		way, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ensure)
+			s.On("ensure", nonDeleteReasons, ensure)
 			s.Owns(&corev1.ConfigMap{}, kopf.OnlyEnsured())
 			kopf.OnChild(s, "room", told.recordEvent)
 		})
-		h.build("bath=1", "other/attic=1")
+		h.createHouseAndWait("bath=1", "other/attic=1")
 		for _, r := range way.DrainRequests() {
 			if (r.Verb == "list" || r.Verb == "watch") && r.Resource.Plural == "configmaps" &&
 				r.Query.Get("labelSelector") != "test.example.org/parent-uid" {

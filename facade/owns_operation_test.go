@@ -21,11 +21,11 @@ import (
 // the place in the code, and handles everything else. When the permission is given, existing children are reported as
 // listed.
 func TestOwnsWithoutTheRight(t *testing.T) {
-	inConditional(t, nil, func(e conditional) {
+	withConditionFixture(t, nil, func(e conditionFixture) {
 		var told childCalls
 		var forbidden atomic.Bool
 		begin := func(s houseSel) {
-			s.On("ensure", always, func(ctx context.Context, c *dynamicChange) error {
+			s.On("ensure", nonDeleteReasons, func(ctx context.Context, c *dynamicChange) error {
 				room := newRoom()
 				room.SetName("bath")
 				return c.Ensure(ctx, room)
@@ -51,7 +51,7 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 		forbidden.Store(true)
 		stop := e.serve(op, way, log)
 		defer stop()
-		e.build(map[string]any{"size": int64(1)})
+		e.createHouse(map[string]any{"size": int64(1)})
 		time.Sleep(10 * time.Minute)
 		e.settle()
 		said := log.with("Cannot list or watch a resource")
@@ -83,18 +83,18 @@ func TestOwnsInAPause(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		h.api.Install(peerings)
 		h.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
 		var told childCalls
 		way, stop := h.runWith(kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}}, func(
 			s houseSel,
 		) {
-			s.On("ensure", always, ensure)
+			s.On("ensure", nonDeleteReasons, ensure)
 			s.Owns(&corev1.ConfigMap{})
 			kopf.OnChild(s, "room", told.recordEvent)
 		})
-		h.build("bath=1")
+		h.createHouseAndWait("bath=1")
 		told.want(t, "before the pause, a child made by Ensure is not reported")
 		(&sharedPeering{t: t, server: h.api}).addPeer(3600)
 		h.settle()
@@ -109,7 +109,7 @@ func TestOwnsInAPause(t *testing.T) {
 		h.settle()
 		told.want(t, "after the pause, existing children are reported", "LISTED default/bath=2 of home",
 			"LISTED default/guest=1 of home")
-		h.rebuild("bath=3")
+		h.changeRooms("bath=3")
 		h.editRoom("default", "bath", "4")
 		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "3" {
 			t.Errorf("after the next call of the handler, the edit must be repaired: the child has %q", got)
@@ -131,12 +131,12 @@ func watchesOf(all []memapi.Request) (found []memapi.Request) {
 // TestRepairsAreReported shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit
 // of an undeclared field is not repaired.
 func TestRepairsAreReported(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		way, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ensure)
+			s.On("ensure", nonDeleteReasons, ensure)
 			s.Owns(&corev1.ConfigMap{})
 		})
-		h.build("bath=1")
+		h.createHouseAndWait("bath=1")
 		before := repairCount(t)
 		way.DrainRequests()
 		h.editRoom("default", "bath", "2")

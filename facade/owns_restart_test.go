@@ -20,8 +20,8 @@ import (
 
 // childEvents collects the event types of OnChild calls since the last read.
 type childEvents struct {
-	mu  sync.Mutex
-	all []string
+	mu     sync.Mutex
+	events []string
 }
 
 func (c *childEvents) add(kind kopf.WatchEventType) {
@@ -30,14 +30,14 @@ func (c *childEvents) add(kind kopf.WatchEventType) {
 	if kind == kopf.WatchEventListed {
 		kind = "listed"
 	}
-	c.all = append(c.all, string(kind))
+	c.events = append(c.events, string(kind))
 }
 
 func (c *childEvents) take() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := slices.Clone(c.all)
-	c.all = nil
+	all := slices.Clone(c.events)
+	c.events = nil
 	return strings.Join(all, ",")
 }
 

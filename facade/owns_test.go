@@ -22,21 +22,21 @@ type (
 
 // childCalls records the calls of child handlers.
 type childCalls struct {
-	mu  sync.Mutex
-	all []string
+	mu    sync.Mutex
+	calls []string
 }
 
 func (h *childCalls) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = append(h.all, fmt.Sprintf(format, args...))
+	h.calls = append(h.calls, fmt.Sprintf(format, args...))
 }
 
 func (h *childCalls) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := h.all
-	h.all = nil
+	all := h.calls
+	h.calls = nil
 	return all
 }
 
@@ -58,30 +58,30 @@ func (h *childCalls) recordEvent(_ context.Context, e *roomEvent) error {
 }
 
 // editRoom edits a room as another client.
-func (h household) editRoom(namespace, name, value string) {
+func (h ensureFixture) editRoom(namespace, name, value string) {
 	h.api.Edit(settings, namespace, name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
 	h.settle()
 }
 
-func (h household) deleteRoom(namespace, name string) {
+func (h ensureFixture) deleteRoom(namespace, name string) {
 	room := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	room.SetNamespace(namespace)
 	room.SetName(name)
-	if err := h.people.Delete(h.t.Context(), room); err != nil {
+	if err := h.directClient.Delete(h.t.Context(), room); err != nil {
 		h.t.Error(err)
 	}
 	h.settle()
 }
 
 // createOwnedRoom creates a room as another client, with the house as its owner.
-func (h household) createOwnedRoom(name, value string) {
+func (h ensureFixture) createOwnedRoom(name, value string) {
 	room := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
 		"metadata": map[string]any{"name": name, "namespace": "default", "ownerReferences": []any{map[string]any{
 			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
 		}}},
 	}}
-	if err := h.people.Create(h.t.Context(), room); err != nil {
+	if err := h.directClient.Create(h.t.Context(), room); err != nil {
 		h.t.Error(err)
 	}
 	h.settle()
@@ -89,11 +89,11 @@ func (h household) createOwnedRoom(name, value string) {
 
 // TestOnChild shows which changes of children are reported, and that the change handler is not called for them.
 func TestOnChild(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		calls := 0
 		begin := func(s houseSel) {
-			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+			s.On("ensure", nonDeleteReasons[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				calls++
 				return ensure(ctx, c)
 			})
@@ -101,7 +101,7 @@ func TestOnChild(t *testing.T) {
 			kopf.OnChild(s, "room", told.recordEvent)
 		}
 		_, stop := h.run(begin)
-		h.build("bath=1", "other/attic=1")
+		h.createHouseAndWait("bath=1", "other/attic=1")
 		told.want(t, "creations by Ensure are not reported")
 		h.createOwnedRoom("guest", "1")
 		told.want(t, "a child that another client creates is reported", "ADDED default/guest=1 of home")
@@ -121,7 +121,7 @@ func TestOnChild(t *testing.T) {
 		h.settle()
 		told.want(t, "a restart reports existing children", "LISTED default/bath=1 of home",
 			"LISTED other/attic=1 of home")
-		h.rebuild("bath=3")
+		h.changeRooms("bath=3")
 		told.want(t, "an update reports the deletion of a child that is not declared any more",
 			"DELETED other/attic=1 of home")
 		stop()
@@ -130,7 +130,7 @@ func TestOnChild(t *testing.T) {
 
 // TestOnChildFails shows that a failed child handler is retried, and that its patch of the owner is written.
 func TestOnChildFails(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		fails := 2
 		_, stop := h.run(func(s houseSel) {
@@ -146,7 +146,7 @@ func TestOnChildFails(t *testing.T) {
 				return nil
 			}, kopf.Retries(5))
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.createOwnedRoom("guest", "1")
 		told.want(t, "a failed call is retried with the same event", "ADDED default/guest=1 of home",
 			"ADDED default/guest=1 of home",
@@ -160,7 +160,7 @@ func TestOnChildFails(t *testing.T) {
 
 // TestOnChildFilters shows that child handlers are filtered by their owners and by their children.
 func TestOnChildFilters(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
@@ -169,7 +169,7 @@ func TestOnChildFilters(t *testing.T) {
 			))
 			kopf.OnChild(s.MatchingLabels("street=low"), "low", told.recordEvent)
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.createOwnedRoom("guest", "1")
 		h.editRoom("default", "guest", "2")
 		h.editRoom("default", "guest", "3")
@@ -182,7 +182,7 @@ func TestOnChildFilters(t *testing.T) {
 // TestOwnsSharesTheInformer shows that all handlers of a kind share one informer, which starts when the kind is
 // installed.
 func TestOwnsSharesTheInformer(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		h.api.Remove("", "configmaps")
 		var told childCalls
 		way, stop := h.run(func(s houseSel) {
@@ -200,7 +200,7 @@ func TestOwnsSharesTheInformer(t *testing.T) {
 				watches++
 			}
 		}
-		h.build()
+		h.createHouseAndWait()
 		h.createOwnedRoom("guest", "1")
 		told.want(t, "both handlers are called", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home")
 		if watches != 1 {

@@ -22,13 +22,13 @@ func TestUndecodableChild(t *testing.T) {
 			Group: "example.org", Version: "v1", Kind: "House", Plural: "houses", Namespaced: true,
 		}
 		server, noted := memapi.New(), &childCalls{}
-		server.Install(served)
+		server.Install(widgetResource)
 		server.Install(houses)
 		server.Put(houses, map[string]any{
 			"metadata": map[string]any{"name": "home", "namespace": "ns", "uid": "uid-home"}, "spec": map[string]any{},
 		})
 		add := func(name string, size any) {
-			server.Put(served, map[string]any{
+			server.Put(widgetResource, map[string]any{
 				"metadata": map[string]any{
 					"name": name, "namespace": "ns", "uid": "uid-" + name, "ownerReferences": []any{map[string]any{
 						"apiVersion": "example.org/v1", "kind": "House", "name": "home", "uid": "uid-home",
@@ -69,7 +69,7 @@ func TestUndecodableChild(t *testing.T) {
 				t.Errorf("%q is logged %d times, want 1:\n%s", text, n, r.Output())
 			}
 		}
-		server.Edit(served, "ns", "bad", func(o map[string]any) {
+		server.Edit(widgetResource, "ns", "bad", func(o map[string]any) {
 			o["spec"] = map[string]any{"owner": "ann", "size": int64(5)}
 		})
 		time.Sleep(time.Minute)

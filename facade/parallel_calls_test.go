@@ -40,7 +40,7 @@ func TestCallsFromManyGoroutines(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
+			withEnsureFixture(t, func(h ensureFixture) {
 				_, stop := h.run(func(s houseSel) {
 					s.OnCreate("create", func(ctx context.Context, c *houseChange) error {
 						c.Sub("sub", func(context.Context, *houseChange) error { return nil })
@@ -56,7 +56,7 @@ func TestCallsFromManyGoroutines(t *testing.T) {
 						return nil
 					})
 				})
-				h.build("bath")
+				h.createHouseAndWait("bath")
 				stop()
 			})
 		})

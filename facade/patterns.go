@@ -137,7 +137,7 @@ func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 		equals = text
 	}
 	if requirement := fieldRequirement(diff.Path{"metadata", "annotations", key}, pattern, equals); requirement != nil {
-		s.requires = append(slices.Clip(s.requires), *requirement)
+		s.filterRequirements = append(slices.Clip(s.filterRequirements), *requirement)
 	}
 	return s
 }

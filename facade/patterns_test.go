@@ -60,7 +60,7 @@ func TestCombinators(t *testing.T) {
 		reason    string
 		predicate func(int, string) bool
 		want      bool
-		asked     int
+		wantCalls int
 	}{
 		"not":         {"Not returns the negated result", kopf.Not(no), true, 1},
 		"all":         {"All stops at the first false predicate", kopf.All(yes, no, yes), false, 2},
@@ -71,8 +71,8 @@ func TestCombinators(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			asked = 0
-			if got := tc.predicate(1, "x"); got != tc.want || asked != tc.asked {
-				t.Errorf("%s: got %v after %d calls, want %v after %d", tc.reason, got, asked, tc.want, tc.asked)
+			if got := tc.predicate(1, "x"); got != tc.want || asked != tc.wantCalls {
+				t.Errorf("%s: got %v after %d calls, want %v after %d", tc.reason, got, asked, tc.want, tc.wantCalls)
 			}
 		})
 	}

@@ -62,7 +62,8 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		s.resize(2)
 		time.Sleep(30 * time.Second)
 		before := probes.Load()
-		if wrong := append(failing(m.ready), failing(m.alive)...); len(wrong) > 0 || probes.Load() != before+1 {
+		if wrong := append(failing(m.readyzChecks), failing(m.healthzChecks)...); len(wrong) > 0 ||
+			probes.Load() != before+1 {
 			t.Errorf("in the pause: failing checks %q, %d probe calls, want none and 1", wrong, probes.Load()-before)
 		}
 		if count.Load() != 1 || memo.Len() != 1 {
@@ -74,7 +75,7 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		}
 		s.addPeer(120)
 		time.Sleep(time.Second)
-		s.server.Discard(served, "ns", "w1")
+		s.server.Discard(widgetResource, "ns", "w1")
 		time.Sleep(time.Minute)
 		if memo.Len() != 1 {
 			t.Errorf("memos must be kept until the deletion is detected: %d memos", memo.Len())
@@ -93,7 +94,7 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 // TestAdmissionInAPause shows that a paused operator answers reviews, with indices that are up to date.
 func TestAdmissionInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, on := newShared(t), &socketless{http.NewServeMux()}
+		s, on := newShared(t), &portlessServer{http.NewServeMux()}
 		op := kopf.New("test.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}})
 		var calls atomic.Int64
 		widgets := kopf.For(op, &Widget{})

@@ -26,11 +26,11 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 		}}
 	}
 	for name, c := range map[string]struct {
-		reason    string
-		status    any
-		mandatory bool
-		wrong     func(*memapi.Server) // done before the program starts
-		acts      bool
+		reason     string
+		status     any
+		mandatory  bool
+		prepare    func(*memapi.Server) // done before the program starts
+		wantActive bool
 	}{
 		"status":   {"a status without records is ignored", "x", false, nil, true},
 		"record":   {"a record that is not an object is ignored", map[string]any{"him": "here"}, false, nil, true},
@@ -64,14 +64,14 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 					named := map[string]any{"name": "shared"}
 					s.server.Put(peerings, map[string]any{"metadata": named, "status": status})
 				}
-				if put(c.status); c.wrong != nil {
-					c.wrong(s.server)
+				if put(c.status); c.prepare != nil {
+					c.prepare(s.server)
 				}
 				stop := s.program(s.operator("me", 0, func(settings *kopf.Settings) {
 					settings.Peering.Mandatory = c.mandatory
 				}))
 				time.Sleep(time.Minute)
-				if s.acted() != c.acts {
+				if s.acted() != c.wantActive {
 					t.Errorf("%s: the operator acts: %t", c.reason, s.acted())
 				}
 				s.server.Install(peerings)

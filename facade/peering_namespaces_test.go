@@ -42,7 +42,7 @@ func (e *namespaceCluster) addPeeredNamespace(name string, records map[string]an
 func (e *namespaceCluster) addNamespace(name string) {
 	object := body(map[string]any{"size": int64(1)})
 	object["metadata"] = map[string]any{"namespace": name, "name": "w1"}
-	e.server.Put(served, object)
+	e.server.Put(widgetResource, object)
 	e.server.Put(memapi.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}, map[string]any{
 		"metadata": map[string]any{"name": name}, "status": map[string]any{"phase": "Active"},
 	})
@@ -104,7 +104,7 @@ func (e *namespaceCluster) want(when string, handled ...string) {
 func TestNamespacesThatComeWaitForTheirPeering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &namespaceCluster{t: t, server: memapi.New()}
-		e.server.Install(served)
+		e.server.Install(widgetResource)
 		e.server.Install(namespacePeerings)
 		e.addPeeredNamespace("team-a", nil)
 		e.addNamespace("team-b")

@@ -37,10 +37,10 @@ type sharedPeering struct {
 func newShared(t *testing.T) *sharedPeering {
 	t.Helper()
 	s := &sharedPeering{t: t, server: memapi.New(), running: map[string]int{}}
-	s.server.Install(served)
+	s.server.Install(widgetResource)
 	s.server.Install(peerings)
 	s.server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
-	s.server.Put(served, body(map[string]any{"size": int64(1)}))
+	s.server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	return s
 }
 
@@ -94,7 +94,7 @@ func (s *sharedPeering) want(calls ...string) {
 // resize changes the object.
 func (s *sharedPeering) resize(size int64) {
 	s.t.Helper()
-	if !s.server.Edit(served, "ns", "w1", func(object map[string]any) {
+	if !s.server.Edit(widgetResource, "ns", "w1", func(object map[string]any) {
 		object["spec"] = map[string]any{"size": size}
 	}) {
 		s.t.Fatal("there is no object")
@@ -167,9 +167,9 @@ func TestPeersUnderLeaderElection(t *testing.T) {
 				s := newShared(t)
 				replicas := map[string]func() error{}
 				for _, identity := range []string{"a", "b"} {
-					var lock resourcelock.Interface = &lease{}
+					var lock resourcelock.Interface = &fakeLock{}
 					if identity != leader {
-						lock = &foreignLease{} // by another process
+						lock = &foreignLock{} // by another process
 					}
 					replicas[identity] = s.run(s.operator(identity, 0), lock)
 				}
@@ -257,10 +257,10 @@ func TestEqualPeersByKopfsRules(t *testing.T) {
 // that a program of its own finds its peering by name: D-peering-alone, D-peering-name.
 func TestAutomaticPeering(t *testing.T) {
 	for name, c := range map[string]struct {
-		reason  string
-		change  func(*kopf.Settings)
-		program bool
-		acts    bool
+		reason     string
+		change     func(*kopf.Settings)
+		program    bool
+		wantActive bool
 	}{
 		"project": {"in a project's manager, an operator without a named peering acts",
 			func(s *kopf.Settings) { s.Peering.Name = "" }, false, true},
@@ -294,7 +294,7 @@ func TestAutomaticPeering(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				s.mu.Lock()
-				if acts := len(s.calls) > 0; acts != c.acts {
+				if acts := len(s.calls) > 0; acts != c.wantActive {
 					t.Errorf("%s: the operator acts: %t", c.reason, acts)
 				}
 				s.mu.Unlock()

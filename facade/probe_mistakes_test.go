@@ -51,7 +51,7 @@ func TestMisbehavingProbes(t *testing.T) {
 				if err := op.SetupWithManager(m); err != nil {
 					t.Fatal(err)
 				}
-				got := strings.Join(failing(m.alive), "\n")
+				got := strings.Join(failing(m.healthzChecks), "\n")
 				if !strings.HasPrefix(got, `test.example.org/probes: `) ||
 					!strings.Contains(got, `handler "bad" failed: `) ||
 					!strings.Contains(got, c.want) || !called {
@@ -73,7 +73,7 @@ func TestCrowdAtTheEndpoint(t *testing.T) {
 		return calls.Load(), nil
 	})
 	letGo()
-	_, end := begin(t, op, url+"/nothing", "--liveness", url)
+	_, end := runUntilURLAnswers(t, op, url+"/nothing", "--liveness", url)
 	defer end()
 	var crowd sync.WaitGroup
 	bodies := make(chan string, 1000)

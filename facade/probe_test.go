@@ -29,7 +29,7 @@ func TestLivenessAddressInUse(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := reserveAddress(t)
 	defer letGo()
-	code, _, errs := execute(t, newWidgetOperator(), "-A", "--kubeconfig", nowhere, "--liveness", url)
+	code, _, errs := execute(t, newWidgetOperator(), "-A", "--kubeconfig", unreachableKubeconfig, "--liveness", url)
 	if code != 1 || !strings.Contains(errs, "serving the probes at "+url+": ") ||
 		!strings.Contains(errs, "address already in use") {
 		t.Errorf("an address in use must be an error: exit code %d: %s", code, errs)
@@ -44,13 +44,13 @@ func TestWrongLiveness(t *testing.T) {
 	}
 }
 
-// begin runs the operator without a cluster, and returns as soon as the URL answers.
-func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body string, end func()) {
+// runUntilURLAnswers runs the operator without a cluster, and returns as soon as the URL answers.
+func runUntilURLAnswers(t *testing.T, op *kopf.Operator, url string, flags ...string) (body string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
 	cmd := op.Command()
-	cmd.SetArgs(append(flags, "-A", "--kubeconfig", nowhere, "-q", "--debug-bind-address", "0"))
+	cmd.SetArgs(append(flags, "-A", "--kubeconfig", unreachableKubeconfig, "-q", "--debug-bind-address", "0"))
 	cmd.SetErr(&stderr)
 	done := make(chan int, 1)
 	go func() { done <- kopf.ExitCode(cmd.ExecuteContext(ctx)) }()
@@ -79,7 +79,7 @@ func TestLiveness(t *testing.T) {
 	op.OnProbe("a", func(_ context.Context, a *kopf.Activity) (any, error) { return a.ID, nil })
 	op.OnProbe("none", func(context.Context, *kopf.Activity) (any, error) { return nil, nil })
 	letGo()
-	body, end := begin(t, op, url, "--liveness", url)
+	body, end := runUntilURLAnswers(t, op, url, "--liveness", url)
 	if want := `{"a":"a","b":{"size":3}}`; body != want {
 		t.Errorf("want %s, got %s", want, body)
 	}
@@ -99,7 +99,7 @@ func TestHealthOfPrograms(t *testing.T) {
 	})
 	letGo()
 	where := strings.TrimSuffix(url, "/healthz")
-	_, end := begin(t, op, url, "--health-probe-bind-address", strings.TrimPrefix(where, "http://"))
+	_, end := runUntilURLAnswers(t, op, url, "--health-probe-bind-address", strings.TrimPrefix(where, "http://"))
 	defer end()
 	for path, want := range map[string]string{
 		"/healthz":                              "[+]test.example.org/workers ok",

@@ -52,17 +52,18 @@ func (p runnableOperator) Settings() (serving.ManagerSettings, error) {
 }
 
 // Apply takes over the flags, which override the settings.
-func (p runnableOperator) Apply(given commandline.Given) {
+func (p runnableOperator) Apply(given commandline.RunFlags) {
 	if !given.Inspection.IsOff() {
 		p.op.keepJournal()
 	}
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
 	// A flag replaces the namespaces of the settings as a whole: labels and expressions must not restrict it.
-	if given.Scoped {
-		p.op.given.Namespaces, p.op.given.NamespacePatterns, p.op.given.NamespaceLabels = given.Namespaces, nil, ""
+	if given.HasScope {
+		p.op.userSettings.Namespaces, p.op.userSettings.NamespacePatterns,
+			p.op.userSettings.NamespaceLabels = given.Namespaces, nil, ""
 	}
-	p.op.given.Peering.applyFlags(given.Peering)
+	p.op.userSettings.Peering.applyFlags(given.Peering)
 	// Without an address, the inspection settings of an earlier call stay.
 	if given.Inspection.IsOff() {
 		given.Inspection = p.op.flags.Inspection
@@ -74,7 +75,7 @@ func (p runnableOperator) Apply(given commandline.Given) {
 func (p runnableOperator) UseClient(late client.Client) {
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
-	p.op.late = late
+	p.op.lateClient = late
 }
 
 // StartUp calls the handlers of the startup.
@@ -103,7 +104,7 @@ func (p runnableOperator) ExitTimeout() time.Duration {
 
 // webhookConfigurations returns the webhook configurations as the operator would write them, for the command webhooks.
 func (op *Operator) webhookConfigurations(
-	ctx context.Context, cluster *rest.Config, way commandline.Way,
+	ctx context.Context, cluster *rest.Config, way commandline.WebhookAddress,
 ) (objects []client.Object, hints []string, err error) {
 	printed, err := op.printedReviews(way)
 	if err != nil {
@@ -114,7 +115,7 @@ func (op *Operator) webhookConfigurations(
 
 // printedReviews returns the admission handlers for printing. It calls functions of the user, such as AddToScheme, and
 // holds the lock meanwhile.
-func (op *Operator) printedReviews(way commandline.Way) (reviews.PrintedReviews, error) {
+func (op *Operator) printedReviews(way commandline.WebhookAddress) (reviews.PrintedReviews, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()

@@ -31,7 +31,7 @@ var programs = map[string]func(op *kopf.Operator){
 	"startup hangs": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Activity]) },
 	"startup is late": func(op *kopf.Operator) {
 		op.OnStartup("a", func(context.Context, *kopf.Activity) error {
-			here()
+			printHere()
 			return kopf.Temporary(fmt.Errorf("not yet"), time.Hour)
 		})
 	},
@@ -42,7 +42,7 @@ var programs = map[string]func(op *kopf.Operator){
 	"startup is restless": func(op *kopf.Operator) {
 		op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 			if s.Retry == 100 {
-				here()
+				printHere()
 			}
 			return kopf.Temporary(fmt.Errorf("not yet"), time.Millisecond)
 		})
@@ -70,7 +70,7 @@ var programs = map[string]func(op *kopf.Operator){
 			fmt.Println("set up")
 			return m.Add(manager.RunnableFunc(func(context.Context) error {
 				time.Sleep(300 * time.Millisecond)
-				here()
+				printHere()
 				return nil
 			}))
 		})
@@ -81,36 +81,36 @@ var programs = map[string]func(op *kopf.Operator){
 			return nil
 		})
 		op.WithManager(func(m ctrl.Manager) error {
-			return m.Add(manager.RunnableFunc(func(context.Context) error { here(); return nil }))
+			return m.Add(manager.RunnableFunc(func(context.Context) error { printHere(); return nil }))
 		})
 	},
 	"login hangs": func(op *kopf.Operator) { op.OnLogin("a", hangingLogin) },
 	"cleanup fails": func(op *kopf.Operator) {
-		op.OnStartup("a", soonHere)
+		op.OnStartup("a", startAndPrintHere)
 		op.OnCleanup(
 			"b",
 			func(context.Context, *kopf.Activity) error { return kopf.Permanent(fmt.Errorf("still in use")) },
 		)
 	},
 	"cleanup succeeds": func(op *kopf.Operator) {
-		op.OnStartup("a", soonHere)
+		op.OnStartup("a", startAndPrintHere)
 		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { fmt.Println("cleaned up"); return nil })
 	},
 	"cleanup is late": func(op *kopf.Operator) { // D-cleanup-limit
-		op.OnStartup("a", soonHere)
+		op.OnStartup("a", startAndPrintHere)
 		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return fmt.Errorf("still in use") })
 	},
 	"cleanup hangs": func(op *kopf.Operator) {
 		op.OnStartup("a", func(ctx context.Context, s *kopf.Activity) error {
 			s.Settings.CleanupTimeout = 100 * time.Millisecond
-			return soonHere(ctx, s)
+			return startAndPrintHere(ctx, s)
 		})
 		op.OnCleanup("b", hanging[*kopf.Activity])
 	},
 	"exit hangs": func(op *kopf.Operator) {
 		op.OnStartup("a", func(ctx context.Context, s *kopf.Activity) error {
 			s.Settings.UltimateExitingTimeout, s.Settings.CleanupTimeout = 300*time.Millisecond, kopf.Never
-			return soonHere(ctx, s)
+			return startAndPrintHere(ctx, s)
 		})
 		op.OnCleanup("b", hanging[*kopf.Activity])
 	},
@@ -120,19 +120,19 @@ func hangingLogin(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, 
 	return nil, hanging(ctx, a)
 }
 
-func here() { fmt.Println("here") }
+func printHere() { fmt.Println("here") }
 
-// soonHere is a startup handler that makes the test send the signal.
-func soonHere(context.Context, *kopf.Activity) error { here(); return nil }
+// startAndPrintHere is a startup handler that makes the test send the signal.
+func startAndPrintHere(context.Context, *kopf.Activity) error { printHere(); return nil }
 
 func waiting[A any](ctx context.Context, _ A) error {
-	here()
+	printHere()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
 func hanging[A any](context.Context, A) error {
-	here()
+	printHere()
 	select {}
 }
 
@@ -169,17 +169,17 @@ func clusterOf(t *testing.T) (kubeconfig string, requests *atomic.Int64) {
 	return kubeconfig, requests
 }
 
-// ran describes how a process ended.
-type ran struct {
+// processResult describes how a process ended.
+type processResult struct {
 	code     int
-	took     time.Duration // since the last signal
+	duration time.Duration // since the last signal
 	output   string
 	requests int64
 }
 
 // runProcess runs a program and waits for its end. It sends the given number of signals, one after each "here" and the
 // rest at once.
-func runProcess(t *testing.T, name string, signals int) ran {
+func runProcess(t *testing.T, name string, signals int) processResult {
 	t.Helper()
 	kubeconfig, requests := clusterOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than it takes
@@ -219,7 +219,8 @@ func runProcess(t *testing.T, name string, signals int) ran {
 		}
 	}
 	_ = process.Wait()
-	return ran{process.ProcessState.ExitCode(), time.Since(signalled), told.String() + stderr.String(), requests.Load()}
+	return processResult{process.ProcessState.ExitCode(), time.Since(signalled), told.String() + stderr.String(),
+		requests.Load()}
 }
 
 func signalFor(name string) os.Signal {
@@ -235,14 +236,14 @@ func signalFor(name string) os.Signal {
 // TestProcesses shows how a program ends, by signals and by the results of its activities.
 func TestProcesses(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		program string
-		signals int
-		code    int
-		least   time.Duration
-		want    []string
-		asks    bool
-		served  bool
+		reason      string
+		program     string
+		signals     int
+		code        int
+		minDuration time.Duration
+		want        []string
+		mayConnect  bool
+		mustConnect bool
 	}{
 		"obeying startup": {
 			reason: "a startup that obeys the exit is not an error", program: "startup obeys", signals: 1,
@@ -260,12 +261,12 @@ func TestProcesses(t *testing.T) {
 		},
 		"hanging startup": {
 			reason: "a hanging startup gets some time, and is named", program: "startup hangs", signals: 1, code: 1,
-			least: 5 * time.Second, want: []string{`handler "a" is abandoned`},
+			minDuration: 5 * time.Second, want: []string{`handler "a" is abandoned`},
 		},
 		"hanging startup, a signal twice": {
 			reason:  "a signal that timeout or tini -g sends twice counts once",
 			program: "startup hangs, signalled twice",
-			signals: 2, code: 1, least: 4 * time.Second, want: []string{`handler "a" is abandoned`},
+			signals: 2, code: 1, minDuration: 4 * time.Second, want: []string{`handler "a" is abandoned`},
 		},
 		"hanging startup, two signals": {
 			reason: "the second signal ends a hanging startup at once", program: "startup hangs", signals: 2, code: 1,
@@ -281,7 +282,7 @@ func TestProcesses(t *testing.T) {
 		},
 		"hanging login": {
 			reason: "a hanging login gets some time, and is named", program: "login hangs", signals: 1, code: 1,
-			least: 5 * time.Second, want: []string{`login: the operator is exiting`, `handler "a" is abandoned`},
+			minDuration: 5 * time.Second, want: []string{`login: the operator is exiting`, `handler "a" is abandoned`},
 		},
 		"hanging login, two signals": {
 			reason: "the second signal ends a hanging login at once", program: "login hangs", signals: 2, code: 1,
@@ -299,40 +300,42 @@ func TestProcesses(t *testing.T) {
 			want: []string{"kopf.New, changed by OnStartup: Namespaces", "Team_A"},
 		},
 		"startup": {
-			reason: "the cluster is only contacted after the startup", program: "serves", signals: 1, asks: true,
-			served: true,
-			want:   []string{"started\nset up\nhere"},
+			reason: "the cluster is only contacted after the startup", program: "serves", signals: 1, mayConnect: true,
+			mustConnect: true,
+			want:        []string{"started\nset up\nhere"},
 		},
 		"waiting for peers": {
 			reason: "an exit while waiting for peers is not an error", program: "waits for peers", signals: 1,
-			asks: true,
+			mayConnect: true,
 		},
 		"cleanup": {
-			reason: "the cleanup is called before a graceful end", program: "cleanup succeeds", signals: 1, asks: true,
-			want: []string{"cleaned up"},
+			reason: "the cleanup is called before a graceful end", program: "cleanup succeeds", signals: 1,
+			mayConnect: true,
+			want:       []string{"cleaned up"},
 		},
 		"failing cleanup": {
 			reason: "a failed cleanup is an error of the program", program: "cleanup fails", signals: 1, code: 1,
-			asks: true,
-			want: []string{`cleanup: handler "b" failed: still in use`},
+			mayConnect: true,
+			want:       []string{`cleanup: handler "b" failed: still in use`},
 		},
 		"cleanup that is retried": {
 			reason: "an exit does not wait for an attempt of a cleanup that is too late", program: "cleanup is late",
 			signals: 1, code: 1,
-			asks: true, want: []string{`no time is left for another attempt; not finished: "b" (still in use)`},
+			mayConnect: true, want: []string{`no time is left for another attempt; not finished: "b" (still in use)`},
 		},
 		"hanging cleanup": {
 			reason: "a hanging cleanup gets some time, and is named", program: "cleanup hangs", signals: 1, code: 1,
-			asks:  true,
-			least: 5 * time.Second, want: []string{"CleanupTimeout", `handler "b" is abandoned`},
+			mayConnect:  true,
+			minDuration: 5 * time.Second, want: []string{"CleanupTimeout", `handler "b" is abandoned`},
 		},
 		"hanging cleanup, two signals": {
 			reason: "the second signal ends a hanging cleanup at once", program: "cleanup hangs", signals: 2, code: 1,
-			asks: true,
+			mayConnect: true,
 		},
 		"exit without an end": {
-			reason: "the last time limit kills the process", program: "exit hangs", signals: 1, code: 137, asks: true,
-			least: 300 * time.Millisecond, want: []string{"Killing the process"},
+			reason: "the last time limit kills the process", program: "exit hangs", signals: 1, code: 137,
+			mayConnect:  true,
+			minDuration: 300 * time.Millisecond, want: []string{"Killing the process"},
 		},
 	}
 	for name, c := range cases {
@@ -347,16 +350,16 @@ func TestProcesses(t *testing.T) {
 					t.Errorf("%s\nwant %q, got:\n%s", c.reason, want, got.output)
 				}
 			}
-			if c.signals > 1 && c.least == 0 && strings.Contains(got.output, "is abandoned") {
+			if c.signals > 1 && c.minDuration == 0 && strings.Contains(got.output, "is abandoned") {
 				t.Errorf("%s: the program waited after the second signal:\n%s", c.reason, got.output)
 			}
-			if most := c.least + 15*time.Second; got.took < c.least || got.took > most {
-				t.Errorf("%s: took %s, want %s to %s:\n%s", c.reason, got.took, c.least, most, got.output)
+			if most := c.minDuration + 15*time.Second; got.duration < c.minDuration || got.duration > most {
+				t.Errorf("%s: took %s, want %s to %s:\n%s", c.reason, got.duration, c.minDuration, most, got.output)
 			}
-			if c.served && got.requests == 0 {
+			if c.mustConnect && got.requests == 0 {
 				t.Errorf("%s: the program must send requests", c.reason)
 			}
-			if !c.asks && got.requests > 0 {
+			if !c.mayConnect && got.requests > 0 {
 				t.Errorf("%s: %d requests before the startup has succeeded", c.reason, got.requests)
 			}
 		})

@@ -20,12 +20,12 @@ import (
 
 // cuttableTransport fails all requests while it is cut.
 type cuttableTransport struct {
-	next http.RoundTripper
-	cut  *atomic.Bool
+	next  http.RoundTripper
+	isCut *atomic.Bool
 }
 
 func (c cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.cut.Load() {
+	if c.isCut.Load() {
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}
 	return c.next.RoundTrip(r)
@@ -36,7 +36,7 @@ func (c cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestServerIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		config := memapi.Config(server)
 		var cut atomic.Bool
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return cuttableTransport{next, &cut} })

@@ -15,7 +15,7 @@ import (
 
 // TestRecheckOn shows that a filter that reads an index is evaluated again when the index changes, and only then.
 func TestRecheckOn(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		var asked atomic.Int32
 		way, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
@@ -37,7 +37,7 @@ func TestRecheckOn(t *testing.T) {
 				return nil
 			})
 		})
-		h.build()
+		h.createHouseAndWait()
 		told.want(t, "an object that is not in the index calls no handler")
 		h.createUnownedRoom("of-home", "1")
 		if got := slices.Sorted(slices.Values(told.take())); !slices.Equal(got, []string{"create", "daemon begins"}) {
@@ -74,7 +74,7 @@ func TestRecheckOn(t *testing.T) {
 // TestRecheckOnOwnIndexEnds shows that replacing entries by equal ones is not a change, so that rechecks of the
 // objects' own index end.
 func TestRecheckOnOwnIndexEnds(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var asked atomic.Int32
 		way, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
 			byPhase := kopf.NewIndex(s, "by-phase", func(
@@ -91,7 +91,7 @@ func TestRecheckOnOwnIndexEnds(t *testing.T) {
 					return nil
 				})
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.settle()
 		way.DrainRequests()
 		before := asked.Load()

@@ -15,12 +15,12 @@ import (
 // TestRepairDoublesItsDelay shows that the delays between repairs double from one second to five minutes, and start
 // again with one second after ten minutes without a repair.
 func TestRepairDoublesItsDelay(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		way, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ensure)
+			s.On("ensure", nonDeleteReasons, ensure)
 			s.Owns(&corev1.ConfigMap{})
 		})
-		h.build("bath=1")
+		h.createHouseAndWait("bath=1")
 		edit := func() {
 			h.api.Edit(settings, "default", "bath", func(room map[string]any) {
 				room["data"] = map[string]any{"value": "2"}

@@ -9,10 +9,10 @@ import (
 )
 
 // runRepairing runs an operator that ensures rooms and watches them. Drain returns its writes since the last call.
-func (h household) runRepairing() (drain func() []string, stop func()) {
+func (h ensureFixture) runRepairing() (drain func() []string, stop func()) {
 	h.t.Helper()
 	way, stop := h.run(func(s houseSel) {
-		s.On("ensure", always, ensure)
+		s.On("ensure", nonDeleteReasons, ensure)
 		s.Owns(&corev1.ConfigMap{})
 	})
 	return func() []string { return writes(way) }, stop
@@ -20,9 +20,9 @@ func (h household) runRepairing() (drain func() []string, stop func()) {
 
 // TestRepair shows that edited and deleted children are restored, each with one request.
 func TestRepair(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		drain, stop := h.runRepairing()
-		h.build("bath=1", "other/attic=1")
+		h.createHouseAndWait("bath=1", "other/attic=1")
 		drain()
 
 		h.editRoom("default", "bath", "2")
@@ -50,9 +50,9 @@ func TestRepair(t *testing.T) {
 // TestRepairLeavesOthersAlone shows that changes of undeclared fields by other clients are not drift, and cost at most
 // one request, which changes nothing.
 func TestRepairLeavesOthersAlone(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		drain, stop := h.runRepairing()
-		h.build("bath=1", "kitchen=1")
+		h.createHouseAndWait("bath=1", "kitchen=1")
 		drain()
 		h.api.Edit(settings, "default", "bath", func(room map[string]any) { room["status"] = map[string]any{"a": "b"} })
 		h.settle()
@@ -70,12 +70,12 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 			t.Errorf("the writes: -want, +got:\n%s", d)
 		}
 
-		h.rebuild("bath=1") // the kitchen is not declared any more
+		h.changeRooms("bath=1") // the kitchen is not declared any more
 		h.settle()
 		if h.room("default", "kitchen") != nil {
 			t.Error("a child that is not declared any more must not be restored")
 		}
-		if err := h.people.Delete(t.Context(), h.house()); err != nil {
+		if err := h.directClient.Delete(t.Context(), h.house()); err != nil {
 			t.Fatal(err)
 		}
 		h.settle()
@@ -90,9 +90,9 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 
 // TestRepairBacksOff shows that an operator and a client that revert each other's writes do not run in a busy loop.
 func TestRepairBacksOff(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		drain, stop := h.runRepairing()
-		h.build("bath=1")
+		h.createHouseAndWait("bath=1")
 		drain()
 		edits := 0
 		for end := time.Now().Add(time.Hour); time.Now().Before(end); time.Sleep(time.Second) {

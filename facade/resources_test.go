@@ -16,9 +16,9 @@ func TestManyResources(t *testing.T) {
 	ok := func(context.Context, *Raw) error { return nil }
 	all := func(kopf.Resource) bool { return true }
 	tests := map[string]struct {
-		reason   string
-		register func(op *kopf.Operator)
-		fails    string
+		reason    string
+		register  func(op *kopf.Operator)
+		wantError string
 	}{
 		"UnknownKeyword": {
 			"an unknown keyword is an error",
@@ -97,10 +97,11 @@ func TestManyResources(t *testing.T) {
 			op := kopf.New("test.example.org")
 			tc.register(op)
 			plan, err := kopf.Plan(op, newScheme(t))
-			if tc.fails == "" && (err != nil || len(plan) == 0) || tc.fails != "" && (err == nil || !strings.Contains(
-				err.Error(), tc.fails,
-			)) {
-				t.Errorf("%s: want %q, got %v", tc.reason, tc.fails, err)
+			if tc.wantError == "" && (err != nil || len(plan) == 0) || tc.wantError != "" &&
+				(err == nil || !strings.Contains(
+					err.Error(), tc.wantError,
+				)) {
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.wantError, err)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func TestResult(t *testing.T) {
 			"host": "h", "port": int64(9007199254740993),
 		}, "text": "x", "null": nil, "a/b.c": int64(1),
 	}
-	a := call(t, one(func(_ context.Context, c *Change) error {
+	a := call(t, newCreationOperator(func(_ context.Context, c *Change) error {
 		if _, err := kopf.Result[string](c, "other"); !errors.Is(err, kopf.ErrNoResult) || !strings.Contains(
 			err.Error(), `handler "other" of object ns/w1`,
 		) {

@@ -86,7 +86,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		return err
 	}
 	hooks := kit.HooksFromContext(ctx)
-	op.observed, op.reviews.InProcess = hooks.Observer, hooks.Webhooks
+	op.attemptObserver, op.reviews.InProcess = hooks.Observer, hooks.Webhooks
 	return op.asProcess().Run(ctx, given)
 }
 
@@ -102,7 +102,7 @@ func (op *Operator) Ready() <-chan struct{} {
 // awaitWork closes the channel of Ready. It runs in the manager, so that it ends with it.
 func (op *Operator) awaitWork(ctx context.Context) error {
 	if op.health.WaitUntilReady(ctx) && op.reviews.AwaitAnnouncement(ctx) {
-		op.atWork.Do(func() { close(op.ready) })
+		op.readyOnce.Do(func() { close(op.ready) })
 	}
 	return nil
 }
@@ -118,17 +118,17 @@ func (op *Operator) prepareRun(all []RunSettings) (given program.ResolvedRunSett
 	case len(all) > 1:
 		return given, fmt.Errorf("running operator %q: %d RunSettings are given: set all fields in one of them",
 			op.name, len(all))
-	case op.given.UltimateExitingTimeout != 0:
+	case op.userSettings.UltimateExitingTimeout != 0:
 		return given, fmt.Errorf("running operator %q: UltimateExitingTimeout: it is for kopf.Main; here, the "+
 			"process is the project's", op.name)
 	case len(all) == 1:
 		given = program.ResolvedRunSettings(all[0])
 	}
-	if err := given.ResolveDefaults(op.given.LogHandler,
+	if err := given.ResolveDefaults(op.userSettings.LogHandler,
 		op.registry.HasActivityHandlers(activities.Login)); err != nil {
 		return given, fmt.Errorf("running operator %q: %w", op.name, err)
 	}
-	op.coordination.Embedded, op.embedded = true, given
+	op.coordination.Embedded, op.runSettings = true, given
 	return given, nil
 }
 
@@ -166,15 +166,15 @@ func (op *Operator) namedLogger() logr.Logger { return op.baseLogger().WithName(
 // baseLogger returns the logger of Run, or that of controller-runtime.
 func (op *Operator) baseLogger() logr.Logger {
 	if op.coordination.Embedded {
-		return op.embedded.Log
+		return op.runSettings.Log
 	}
 	return logf.Log
 }
 
 // metricsRegistry returns the registry of Run, or that of controller-runtime.
 func (op *Operator) metricsRegistry() prometheus.Registerer {
-	if op.embedded.Metrics != nil {
-		return op.embedded.Metrics
+	if op.runSettings.Metrics != nil {
+		return op.runSettings.Metrics
 	}
 	return metrics.Registry
 }

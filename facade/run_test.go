@@ -90,8 +90,8 @@ func createNamed(t *testing.T, server *memapi.Server, name string) {
 	}
 }
 
-// series returns how many counters of a metric are above zero.
-func series(t *testing.T, registry *prometheus.Registry, name string) int {
+// countSeries returns how many counters of a metric are above zero.
+func countSeries(t *testing.T, registry *prometheus.Registry, name string) int {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -154,7 +154,7 @@ func TestRunSeveralOperators(t *testing.T) {
 				})); n != len(strings.Fields(want[i]))-2 {
 					t.Errorf("round %d: %d lines of handlers in the log of operator %d", round, n, i)
 				}
-				if n := series(t, registries[i], "kopf_handler_attempts_total"); n != 3 {
+				if n := countSeries(t, registries[i], "kopf_handler_attempts_total"); n != 3 {
 					t.Errorf("round %d: %d series of operator %d, want those of startup, creation and cleanup", round,
 						n, i)
 				}

@@ -28,38 +28,38 @@ import (
 
 // The values that must not be found, by their origin. Only the tests have such texts.
 const (
-	inValue      = "xyzzyPlughSecret" // it is base64, too
-	inAnnotation = "xyzzy-in-an-annotation"
-	inError      = "xyzzy-in-an-error"
-	inResult     = "xyzzy-in-a-result"
+	secretInValue      = "xyzzyPlughSecret" // it is base64, too
+	secretInAnnotation = "xyzzy-in-an-annotation"
+	secretInError      = "xyzzy-in-an-error"
+	secretInResult     = "xyzzy-in-a-result"
 )
 
 // hidden maps the values to their names in the docs.
-var hidden = map[string]string{
-	inValue: "value", inAnnotation: "annotation", inError: "error", inResult: "result",
+var secretTexts = map[string]string{
+	secretInValue: "value", secretInAnnotation: "annotation", secretInError: "error", secretInResult: "result",
 }
 
 // registerSecretHandlers registers handlers that read the values in every way, fail with them, and return them.
 func registerSecretHandlers[T client.Object](s kopf.Selection[T], value func(T) string) {
 	fail := func(context.Context, *kopf.Change[T]) error {
-		return kopf.Temporary(errors.New(inError), time.Minute)
+		return kopf.Temporary(errors.New(secretInError), time.Minute)
 	}
 	s.OnCreate("fails", fail, kopf.Retries(3))
 	s.OnCreate("reads", func(_ context.Context, c *kopf.Change[T]) error {
 		if value(c.Object) == "" {
 			return errors.New("there is no value")
 		}
-		c.SetResult(inResult)
+		c.SetResult(secretInResult)
 		return nil
 	})
-	s.OnCreate("panics", func(context.Context, *kopf.Change[T]) error { panic(inError) }, kopf.Retries(1))
+	s.OnCreate("panics", func(context.Context, *kopf.Change[T]) error { panic(secretInError) }, kopf.Retries(1))
 	s.OnField("sees", "data.password", func(context.Context, *kopf.Change[T]) error { return nil })
 	s.OnCreate("demands", func(context.Context, *kopf.Change[T]) error { return nil },
-		kopf.InField("data.password"), kopf.Value(inValue+"More"))
-	s.WithAnnotation("token", "another "+inAnnotation).OnUpdate("other",
+		kopf.InField("data.password"), kopf.Value(secretInValue+"More"))
+	s.WithAnnotation("token", "another "+secretInAnnotation).OnUpdate("other",
 		func(context.Context, *kopf.Change[T]) error { return nil })
-	s.OnEvent("hears", func(context.Context, *kopf.WatchEvent[T]) error { return errors.New(inError) })
-	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(inError) })
+	s.OnEvent("hears", func(context.Context, *kopf.WatchEvent[T]) error { return errors.New(secretInError) })
+	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(secretInError) })
 }
 
 // observedOperator is an operator with all its outputs.
@@ -158,9 +158,10 @@ func TestSecretsStayHidden(t *testing.T) {
 				w := &observedOperator{metrics: prometheus.NewRegistry(), server: memapi.New(), kind: c.kind.Kind}
 				w.server.Put(c.kind, map[string]any{
 					"metadata": map[string]any{
-						"namespace": "default", "name": "one", "annotations": map[string]any{"token": inAnnotation},
+						"namespace": "default", "name": "one",
+						"annotations": map[string]any{"token": secretInAnnotation},
 					},
-					"data": map[string]any{"password": inValue},
+					"data": map[string]any{"password": secretInValue},
 				})
 				w.runObserved(t, c.register)
 				var found []string
@@ -168,7 +169,7 @@ func TestSecretsStayHidden(t *testing.T) {
 					if text == "" {
 						t.Errorf("the output %s is empty", teller)
 					}
-					for value, what := range hidden {
+					for value, what := range secretTexts {
 						if strings.Contains(text, value) {
 							found = append(found, what+" in "+teller)
 						}

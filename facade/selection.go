@@ -24,16 +24,16 @@ import (
 // An object that no handler selects gets no finalizer, annotation or log line. One that is selected for the first time
 // counts as created. See docs/selecting.md.
 type Selection[T client.Object] struct {
-	op      *Operator
-	kind    *registry.SelectedKind
-	codec   *codec.Codec[T]
-	filters []handlers.Filter
-	words   []requirements.Criterion // descriptions of the filters, one for each
-	labels  []labels.Requirement     // of the filters, as far as a label selector can express them
+	op       *Operator
+	kind     *registry.SelectedKind
+	codec    *codec.Codec[T]
+	filters  []handlers.Filter
+	criteria []requirements.Criterion // descriptions of the filters, one for each
+	labels   []labels.Requirement     // of the filters, as far as a label selector can express them
 
-	requires []requirements.Requirement // of the filters on other fields
-	redacted []diff.Path
-	rechecks []handlers.Notifier // indices that the filters read
+	filterRequirements []requirements.Requirement // of the filters on other fields
+	redactedPaths      []diff.Path
+	recheckNotifiers   []handlers.Notifier // indices that the filters read
 }
 
 // MatchingLabels selects objects by a label selector of kubectl, such as "tier=prod,!paused". It can reduce the watch:
@@ -70,13 +70,13 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 // RecheckOn evaluates the filters again when an index changes, for a [Selection.When] that reads it. See
 // docs/watching.md. Kopf: none.
 func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
-	s.rechecks = slices.Clip(s.rechecks)
+	s.recheckNotifiers = slices.Clip(s.recheckNotifiers)
 	for _, index := range indices {
 		if index == nil || index.changeNotifier() == nil {
 			s.kind.AddError(errors.New("RecheckOn: an index is nil: make it with kopf.NewIndex before"))
 			continue
 		}
-		s.rechecks = append(s.rechecks, index.changeNotifier())
+		s.recheckNotifiers = append(s.recheckNotifiers, index.changeNotifier())
 	}
 	return s
 }
@@ -96,7 +96,7 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 			s.kind.AddError(fmt.Errorf("Redacted: %w", err))
 			continue
 		}
-		s.redacted = append(slices.Clip(s.redacted), path)
+		s.redactedPaths = append(slices.Clip(s.redactedPaths), path)
 	}
 	return s
 }
@@ -110,9 +110,9 @@ func fitsObjectSelector(r labels.Requirement) bool {
 // withRequirements adds the requirements of a selector. They only reduce requests of the API server; the filter
 // decides.
 func (s Selection[T]) withRequirements(name string, all labels.Requirements) Selection[T] {
-	s.requires = slices.Clip(s.requires)
+	s.filterRequirements = slices.Clip(s.filterRequirements)
 	for _, one := range all {
-		s.requires = append(s.requires, requirements.FromSelector(name, one))
+		s.filterRequirements = append(s.filterRequirements, requirements.FromSelector(name, one))
 	}
 	return s
 }
@@ -159,6 +159,6 @@ func (s Selection[T]) labelSelector() labels.Selector {
 // withFilter returns the selection with one more filter. It clips the slices before it appends: otherwise, two
 // selections that are derived from one would write into the same array.
 func (s Selection[T]) withFilter(words requirements.Criterion, filter handlers.Filter) Selection[T] {
-	s.filters, s.words = append(slices.Clip(s.filters), filter), append(slices.Clip(s.words), words)
+	s.filters, s.criteria = append(slices.Clip(s.filters), filter), append(slices.Clip(s.criteria), words)
 	return s
 }

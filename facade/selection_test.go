@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// selected returns the ids of the operator's handlers that match the object.
-func selected(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string) {
+// matchingHandlerIDs returns the ids of the operator's handlers that match the object.
+func matchingHandlerIDs(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string) {
 	t.Helper()
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
@@ -49,7 +49,7 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	mineChanges.OnCreate("mine-changes", succeed)
 	otherChanges.OnCreate("other-changes", succeed)
 
-	got := selected(t, op, &cause.Cause{Object: jsontext.NewFromValue(body(nil))})
+	got := matchingHandlerIDs(t, op, &cause.Cause{Object: jsontext.NewFromValue(body(nil))})
 	if d := cmp.Diff([]string{"base", "mine", "mine-changes"}, got); d != "" {
 		t.Errorf("a derived selection must not change another one: -want, +got:\n%s", d)
 	}
@@ -75,7 +75,7 @@ func TestFilters(t *testing.T) {
 	metadata := object["metadata"].(map[string]any)
 	metadata["labels"] = map[string]any{"tier": "prod"}
 	metadata["annotations"] = map[string]any{"owner": "ann"}
-	got := selected(t, op, &cause.Cause{
+	got := matchingHandlerIDs(t, op, &cause.Cause{
 		Reason: cause.Update, Object: jsontext.NewFromValue(object),
 		Old:  map[string]any{"spec": map[string]any{"size": int64(1)}},
 		Diff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(3)}},
@@ -158,7 +158,7 @@ func TestFiltersGetCopies(t *testing.T) {
 	}).OnCreate("b", func(context.Context, *Raw) error { return nil })
 	object := body(nil)
 	object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "prod"}
-	selected(t, op, &cause.Cause{Object: jsontext.NewFromValue(object)})
+	matchingHandlerIDs(t, op, &cause.Cause{Object: jsontext.NewFromValue(object)})
 	want := map[string]any{"tier": "prod"}
 	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
 		t.Errorf("filters must not change the object: -want, +got:\n%s", d)

@@ -42,7 +42,7 @@ func TestHandlersThatDeleteTheirObject(t *testing.T) {
 		}, map[string]int{"make": 1}},
 		"HeldCreation": {"the deletion of an object with a finalizer is handled", func(s selection) {
 			s.OnCreate("make", creation)
-			s.OnDelete("drop", nothingOf)
+			s.OnDelete("drop", ignoreUnstructured)
 		}, map[string]int{"make": 1, "drop": 1}},
 		"FailingCreation": {"a failed handler of a deleted object is not retried", func(s selection) {
 			s.OnCreate("make", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
@@ -77,7 +77,7 @@ func TestHandlersThatDeleteTheirObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				kind := served
+				kind := widgetResource
 				kind.StatusSubresource = true
 				server.Install(kind)
 				op := kopf.New("test.example.org")

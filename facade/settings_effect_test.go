@@ -42,7 +42,7 @@ func observeObjectLife(
 ) *objectHistory {
 	t.Helper()
 	seen, server := &objectHistory{}, memapi.New()
-	server.Install(served)
+	server.Install(widgetResource)
 	server.Install(memapi.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true, Plain: true})
 	op, began := kopf.New("test.example.org", settings), time.Time{}
 	register(kopf.For(op, &Widget{}), func() {
@@ -54,11 +54,11 @@ func observeObjectLife(
 	defer func() { stop(); synctest.Wait() }() // the recorded values may still be written
 	time.Sleep(time.Minute)
 	began = time.Now()
-	server.Put(served, body(map[string]any{"size": int64(1)}))
+	server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	time.Sleep(time.Hour)
-	server.Delete(served, "ns", "w1")
+	server.Delete(widgetResource, "ns", "w1")
 	time.Sleep(time.Hour)
-	seen.posts = posted(t, server)
+	seen.posts = eventReasons(t, server)
 	for _, event := range eventsOf(t, server) {
 		seen.events = append(seen.events, fmt.Sprintf("%d %s %s %s %s %s: %s", event.Count, event.GenerateName,
 			event.Source.Component, event.ReportingInstance, event.Type, event.Reason, event.Message))
@@ -66,8 +66,8 @@ func observeObjectLife(
 	return seen
 }
 
-// posted returns the reasons of all Kubernetes events.
-func posted(t *testing.T, server *memapi.Server) (reasons []string) {
+// eventReasons returns the reasons of all Kubernetes events.
+func eventReasons(t *testing.T, server *memapi.Server) (reasons []string) {
 	t.Helper()
 	for _, event := range eventsOf(t, server) {
 		reasons = append(reasons, event.Reason)

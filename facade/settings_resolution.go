@@ -24,7 +24,7 @@ import (
 type resolvedSettings struct {
 	values     Settings                // with defaults
 	scope      defaults.NamespaceScope // namespaces to serve
-	stored     defaults.StoredForm     // form of the data on objects
+	storedForm defaults.StoredForm     // form of the data on objects
 	conditions conditions.Types        // types of the conditions that report outcomes of handlers
 }
 
@@ -84,7 +84,7 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 		v.Tracing = TracingSettings{}
 	}
 	// Sections with rules of their own convert to types of package defaults, which have the same fields.
-	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).ResolveDefaults(operator)
+	s.storedForm, wrong = (*defaults.Persistence)(&v.Persistence).ResolveDefaults(operator)
 	var err error
 	if s.conditions, err = conditions.NewTypes(v.ConditionsDomain); err != nil {
 		wrong = append(wrong, fmt.Errorf("ConditionsDomain: %w", err))
@@ -106,7 +106,7 @@ func (s *Settings) resolveDurations() []error {
 	duration := defaults.ResolveDuration
 	return defaults.NonNilErrors(
 		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
-		duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
+		duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanupTimeout, Never),
 		duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately),
 		duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),
 		duration("Background.CancellationPolling", &s.Background.CancellationPolling, settings.DefaultPolling, Never),
@@ -124,7 +124,7 @@ func (s *Settings) resolveDurations() []error {
 		duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately),
 		duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
 		duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
-		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never),
+		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnectTimeout, Never),
 		duration("Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never),
 	)
 }
@@ -171,7 +171,7 @@ func (s *resolvedSettings) cancelPollingInterval() time.Duration {
 
 // checkLifecycle returns an error for a lifecycle without a function.
 func checkLifecycle(l Lifecycle) error {
-	if l.own.IsValid() {
+	if l.lifecycle.IsValid() {
 		return nil
 	}
 	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")

@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// tabled is a row of docs/settings.md: a setting of Kopf, of kopf-runtime, or of both.
-type tabled struct{ key, field, kopfs, ours, state string }
+// settingRow is a row of docs/settings.md: a setting of Kopf, of kopf-runtime, or of both.
+type settingRow struct{ key, field, kopfDefault, ownDefault, state string }
 
 // settingsTable reads both tables. The second one does not have Kopf's defaults.
-func settingsTable(t *testing.T) (rows []tabled) {
+func settingsTable(t *testing.T) (rows []settingRow) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/settings.md")
 	if err != nil {
@@ -35,9 +35,9 @@ func settingsTable(t *testing.T) (rows []tabled) {
 		}
 		switch len(cells) {
 		case 5:
-			rows = append(rows, tabled{cells[0], cells[1], cells[2], cells[3], cells[4]})
+			rows = append(rows, settingRow{cells[0], cells[1], cells[2], cells[3], cells[4]})
 		case 4:
-			rows = append(rows, tabled{field: cells[1], ours: cells[2], state: cells[3]})
+			rows = append(rows, settingRow{field: cells[1], ownDefault: cells[2], state: cells[3]})
 		default:
 			t.Errorf("a row has %d cells: %s", len(cells), line)
 		}
@@ -60,7 +60,7 @@ func TestSettingsOfKopf(t *testing.T) {
 			if unknown && row.key != "queueing.batch_window" && row.key != "execution.max_workers" {
 				t.Errorf("Kopf has no setting %q", row.key)
 			}
-			if got := strings.TrimSuffix(row.kopfs, " s"); known && got != kopfValue(recorded) {
+			if got := strings.TrimSuffix(row.kopfDefault, " s"); known && got != kopfValue(recorded) {
 				t.Errorf("the default of %s in Kopf is %s, not %s", row.key, kopfValue(recorded), got)
 			}
 			told[row.key] = true
@@ -112,8 +112,8 @@ func TestSettingsTable(t *testing.T) {
 			t.Errorf("docs/settings.md has the field %s twice", row.field)
 		}
 		told = append(told, row.field)
-		if want := ourValue(value); row.ours == "" || want != "" && row.ours != want {
-			t.Errorf("the default of %s is %q, not %q as docs/settings.md says", row.field, want, row.ours)
+		if want := ourValue(value); row.ownDefault == "" || want != "" && row.ownDefault != want {
+			t.Errorf("the default of %s is %q, not %q as docs/settings.md says", row.field, want, row.ownDefault)
 		}
 	}
 	for field := range fields {

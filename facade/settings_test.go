@@ -29,7 +29,7 @@ func engineOptions(t *testing.T, op *kopf.Operator) reconcilers.Options {
 		t.Fatal(err)
 	}
 	options := kopf.EngineOptions(op)
-	options.Metrics, options.Started = nil, nil
+	options.Metrics, options.StartLogValues = nil, nil
 	return options
 }
 
@@ -44,9 +44,8 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	for _, seconds := range []int{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
 		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
 	}
-	o.Conditions = conditions.Types{
-		Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", Paused: "HandlingPaused", WholeStatus: true,
-	}
+	o.Conditions = conditions.Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled",
+		Paused: "HandlingPaused", WritesObservedGeneration: true}
 	return o
 }
 
@@ -74,7 +73,7 @@ func TestSettings(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		given  kopf.Settings
+		input  kopf.Settings
 		want   reconcilers.Options
 	}{
 		"defaults": {"by default, all names have the operator's name as their prefix", kopf.Settings{}, own},
@@ -162,7 +161,7 @@ func TestSettings(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := engineOptions(t, kopf.New("test.example.org", c.given))
+			got := engineOptions(t, kopf.New("test.example.org", c.input))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}

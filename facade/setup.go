@@ -53,7 +53,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	if started {
 		before = registry.Starting
 	}
-	op.coordination.Program = started
+	op.coordination.HasOwnManager = started
 	plan, err := op.beginSetup(m, before)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (op *Operator) beginSetup(m ctrl.Manager, expected registry.SetupStage) ([]
 	}
 	// Some settings of the webhook server are only needed if there are admission handlers, so this check needs the
 	// plan.
-	if err := op.reviews.CheckServer(plan, op.coordination.Program); err != nil {
+	if err := op.reviews.CheckServer(plan, op.coordination.HasOwnManager); err != nil {
 		return nil, op.settingsMistakes(err).JoinedError(op.name)
 	}
 	// The clients use the fence, so it comes first.
@@ -103,7 +103,7 @@ func (op *Operator) beginSetup(m ctrl.Manager, expected registry.SetupStage) ([]
 // functions may call any method of the operator.
 func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration) error {
 	// An error of WithManager already contains its location.
-	for _, add := range op.managed {
+	for _, add := range op.managerFunctions {
 		if err := add(m); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration
 		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
 	}
 	// The engine has caches of its own, so options of the project's cache do not have the expected effect.
-	if !op.coordination.Program {
+	if !op.coordination.HasOwnManager {
 		program.WarnOfCache(m, op.name, op.settings.scope.ServedPatterns(), plan)
 	}
 	if err := m.Add(manager.RunnableFunc(op.markRunning)); err != nil {
@@ -129,21 +129,21 @@ func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration
 		return err
 	}
 	// In a program, the startup is over. Otherwise, the engine calls it when it begins.
-	if !op.started {
+	if !op.hasStarted {
 		op.attachActivities(m, &options)
 	}
 	if err := reconcilers.SetupWithManager(m, options); err != nil {
 		return err
 	}
 	if err := op.reviews.AddToManager(m, reviews.ReviewSetup{
-		Plan: plan, Program: op.coordination.Program, Metrics: op.metricsRegistry(),
-		AfterStartup: !op.started && op.registry.HasActivityHandlers(activities.Startup),
+		Plan: plan, HasOwnManager: op.coordination.HasOwnManager, Metrics: op.metricsRegistry(),
+		AfterStartup: !op.hasStarted && op.registry.HasActivityHandlers(activities.Startup),
 	}); err != nil {
 		return err
 	}
 	// Last, because it replaces the health check of another operator with this name: the set-up of a second one must
 	// fail before that.
-	return op.activities.AddProbes(m, op.coordination.Program)
+	return op.activities.AddProbes(m, op.coordination.HasOwnManager)
 }
 
 // isValid returns false for nil and for the zero value.
@@ -155,7 +155,7 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	if op.registry.Scheme == scheme {
 		return nil
 	}
-	for _, add := range op.given.AddToScheme {
+	for _, add := range op.userSettings.AddToScheme {
 		if add == nil {
 			continue // the plan reports it
 		}
@@ -177,11 +177,11 @@ func (op *Operator) buildPlan(scheme *runtime.Scheme) ([]reconcilers.Registratio
 	keeper := &children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}
 	op.registry.RequireEnsuredLabel(keeper.ParentLabel())
 	all, wrong := op.registry.BuildPlan(scheme, registry.PlanRules{
-		KopfFormats: op.given.Persistence.KopfFormats, IgnoredFields: op.given.Persistence.IgnoredFields,
-		Progress:   op.settings.values.Persistence.ProgressStorage,
-		Places:     func() ([]string, error) { return op.engineOptions(nil).StoragePointers() },
-		Add:        op.reviews.FinalizerHandlers,
-		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.TypeNames(),
+		KopfFormats: op.userSettings.Persistence.KopfFormats, IgnoredFields: op.userSettings.Persistence.IgnoredFields,
+		ProgressStorage:    op.settings.values.Persistence.ProgressStorage,
+		StoragePointers:    func() ([]string, error) { return op.engineOptions(nil).StoragePointers() },
+		AdditionalHandlers: op.reviews.FinalizerHandlers,
+		Conditions:         op.settings.values.Conditions, ConditionTypes: op.settings.conditions.TypeNames(),
 	})
 	if err := append(found, wrong...).JoinedError(op.name); err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (op *Operator) buildPlan(scheme *runtime.Scheme) ([]reconcilers.Registratio
 // resolveGivenSettings resolves the settings, and returns their mistakes.
 func (op *Operator) resolveGivenSettings(scheme *runtime.Scheme) registry.SetupErrors {
 	var problems []error
-	op.settings, problems = resolveSettings(op.name, op.given)
+	op.settings, problems = resolveSettings(op.name, op.userSettings)
 	v := &op.settings.values
 	op.reviews.ApplyPlanSettings(v.Admission.asReviewSettings(), op.settings.scope, defaults.Persistence(v.Persistence),
 		op.registry.HasAdmissionHandlers())
@@ -210,7 +210,7 @@ func (op *Operator) resolveGivenSettings(scheme *runtime.Scheme) registry.SetupE
 // handler.
 func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErrors) {
 	source := "kopf.New"
-	if op.started && op.registry.HasActivityHandlers(activities.Startup) {
+	if op.hasStarted && op.registry.HasActivityHandlers(activities.Startup) {
 		source = "kopf.New, changed by OnStartup"
 	}
 	// The text begins with the name of a field.
@@ -222,7 +222,7 @@ func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErr
 
 // checkProgramOnly returns the mistakes of settings and handlers of a connection, which is the project's own here.
 func (op *Operator) checkProgramOnly() error {
-	wrong := op.settingsMistakes(op.given.checkProgramOnly()...)
+	wrong := op.settingsMistakes(op.userSettings.checkProgramOnly()...)
 	for _, h := range op.registry.Activities {
 		if h.Activity == activities.Login {
 			wrong.AddAt(h.Location, fmt.Errorf(
@@ -242,40 +242,41 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	// Without NamespaceLabels, namespaces do not have to be watched for their labels.
 	var matching *namespaces.LiveNamespaces
 	if s.scope.LabelSelector() != nil {
-		matching = op.matching
+		matching = op.matchingNamespaces
 	}
 	// EveryReplica is for admission handlers, which run in all replicas and may read indices.
 	options := reconcilers.Options{
 		Settings: settings.Settings{
-			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.stored.BoundTo,
-			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.stored.Compact,
-			Digests: s.stored.Digests, Conditions: s.conditions,
+			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.storedForm.BoundTo,
+			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.storedForm.CompactSubs,
+			Digests: s.storedForm.Digests, Conditions: s.conditions,
 			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
 			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
 			Backoff:   defaults.NegativeIfImmediate(s.values.Execution.DefaultBackoff),
-			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
+			Lifecycle: s.values.Execution.Lifecycle.lifecycle, Checkpoint: s.values.Execution.Checkpoint,
 			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks,
 			CancelPolling: s.cancelPollingInterval(),
 			InstantExit:   limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 			PauseTimeout: s.values.Peering.PauseTimeout,
 		},
-		Matching: matching, Registrations: watched, Namespaces: s.scope.ServedPatterns(), Metrics: op.metricsRegistry(),
+		MatchingNamespaces: matching, Registrations: watched, Namespaces: s.scope.ServedPatterns(),
+		Metrics: op.metricsRegistry(),
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.registry.MemoForgetter(), Filled: op.reviews.ReviewOpener(plan),
-		EveryReplica: len(watched) < len(plan),
+		OnGone: op.registry.MemoForgetter(), OnIndicesFilled: op.reviews.ReviewOpener(plan),
+		RunInEveryReplica: len(watched) < len(plan),
 		Watching: reconcilers.Watching{
 			ServerTimeout: watch.ServerTimeout, ClientTimeout: watch.ClientTimeout,
 			InactivityTimeout: watch.InactivityTimeout, ReconnectBackoff: watch.ReconnectBackoff,
 		},
 		ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.postingOptions(), Fence: op.fence,
-		Started: program.StartLine(
+		StartLogValues: program.StartLine(
 			plan, s.scope.ServedPatterns().Texts(), op.coordination.DescribeMode(op.coordinationSettings()), op.flags,
 		),
 	}
 	if kept := op.clients.children; kept != nil { // the first plan is made before the operator has clients
-		options.Dependents, options.Owned = kept, kept.Owned
+		options.Dependents, options.Children = kept, kept.OwnedChildren
 	}
 	return options
 }
@@ -302,7 +303,7 @@ func (op *Operator) postingOptions() reconcilers.Posting {
 // observeHandlers makes all handlers report their attempts to the observer of the test kit and to the traces.
 func (op *Operator) observeHandlers() {
 	traces := op.settings.values.Tracing
-	by := op.observed.WithInner(tracing.AttemptTracer{
+	by := op.attemptObserver.WithInner(tracing.AttemptTracer{
 		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
 	}.NewObserver())
 	for _, r := range op.registry.Entries {

@@ -45,7 +45,7 @@ func TestSetupFails(t *testing.T) {
 			return new(kopf.Operator).SetupWithManager(newManager(t, newScheme(t)))
 		}, "make it with kopf.New"},
 		"twice": {"a second set-up is an error", func(t *testing.T) error {
-			op := one(succeed)
+			op := newCreationOperator(succeed)
 			if err := op.SetupWithManager(newManager(t, newScheme(t))); err != nil {
 				t.Fatal(err)
 			}
@@ -53,13 +53,13 @@ func TestSetupFails(t *testing.T) {
 		}, "it was set up already"},
 		"two of one name": {"two operators of one name in one manager are an error", func(t *testing.T) error {
 			m := newManager(t, newScheme(t))
-			if err := one(succeed).SetupWithManager(m); err != nil {
+			if err := newCreationOperator(succeed).SetupWithManager(m); err != nil {
 				t.Fatal(err)
 			}
-			return one(succeed).SetupWithManager(m)
+			return newCreationOperator(succeed).SetupWithManager(m)
 		}, "with the same annotation prefix"},
 		"registered too late": {"a registration after the set-up is an error of the start", func(t *testing.T) error {
-			m, op := newManager(t, newScheme(t)), one(succeed)
+			m, op := newManager(t, newScheme(t)), newCreationOperator(succeed)
 			if err := op.SetupWithManager(m); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestSetup(t *testing.T) {
 
 // TestSetupAfterMistakesAreCorrected shows that an operator can be set up after a set-up that failed.
 func TestSetupAfterMistakesAreCorrected(t *testing.T) {
-	op := one(succeed)
+	op := newCreationOperator(succeed)
 	if err := op.SetupWithManager(newManager(t, runtime.NewScheme())); err == nil {
 		t.Fatal("a type that the scheme does not have must be an error")
 	}

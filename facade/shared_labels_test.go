@@ -27,13 +27,13 @@ type labelWatcher struct {
 	connection *memapi.Connection
 	index      *kopf.Index[string, string]
 
-	mu    sync.Mutex
-	heard []string
+	mu     sync.Mutex
+	events []string
 }
 
 func newSelective(t *testing.T, register func(v *labelWatcher, op *kopf.Operator)) *labelWatcher {
 	v := &labelWatcher{t: t, server: memapi.New()}
-	v.server.Install(served)
+	v.server.Install(widgetResource)
 	v.connection = v.server.Connect()
 	op := kopf.New("test.example.org")
 	register(v, op)
@@ -57,14 +57,14 @@ func registerForLabels(
 		widgets.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 			v.mu.Lock()
 			defer v.mu.Unlock()
-			v.heard = append(v.heard, strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Object.Name)))
+			v.events = append(v.events, strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Object.Name)))
 			return nil
 		})
 	}
 }
 
 func (v *labelWatcher) put(name, tier string) {
-	v.server.Put(served, map[string]any{"metadata": map[string]any{
+	v.server.Put(widgetResource, map[string]any{"metadata": map[string]any{
 		"namespace": "ns", "name": name, "uid": "uid-" + name + tier, "labels": map[string]any{"tier": tier},
 	}})
 }
@@ -72,7 +72,7 @@ func (v *labelWatcher) put(name, tier string) {
 // label changes the label of an object as a client.
 func (v *labelWatcher) label(name, tier string) {
 	v.t.Helper()
-	user, err := memapi.NewClient(v.server, served)
+	user, err := memapi.NewClient(v.server, widgetResource)
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func (v *labelWatcher) after(what func()) string {
 	defer v.mu.Unlock()
 	var asked []string
 	for _, r := range v.connection.DrainRequests() {
-		if r.Resource.Plural == served.Plural {
+		if r.Resource.Plural == widgetResource.Plural {
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Query.Get("labelSelector"), r.Query.Get("fieldSelector")))
 		}
 	}
-	said := fmt.Sprintf("events %q, indexed %q, requests %q", v.heard, slices.Sorted(v.index.Keys()), asked)
-	v.heard = nil
+	said := fmt.Sprintf("events %q, indexed %q, requests %q", v.events, slices.Sorted(v.index.Keys()), asked)
+	v.events = nil
 	return said
 }
 
@@ -114,7 +114,7 @@ func TestSharedLabels(t *testing.T) {
 		}))
 		for i, step := range []struct {
 			reason string
-			what   func()
+			change func()
 			want   string
 		}{
 			{"existing objects with the label are listed", func() {}, `events ["a"], indexed ["a"], requests []`},
@@ -138,12 +138,12 @@ func TestSharedLabels(t *testing.T) {
 				`events ["ADDED c"], indexed ["a" "b" "c"], requests []`,
 			},
 			{
-				"a deleted object is reported as deleted", func() { v.server.Delete(served, "ns", "a") },
+				"a deleted object is reported as deleted", func() { v.server.Delete(widgetResource, "ns", "a") },
 				`events ["DELETED a"], indexed ["b" "c"], requests ["list metadata.name=a"]`,
 			},
 			{
 				"an object whose successor does not have the label is reported as deleted",
-				func() { v.server.Delete(served, "ns", "b"); v.put("b", "none") },
+				func() { v.server.Delete(widgetResource, "ns", "b"); v.put("b", "none") },
 				`events ["DELETED b"], indexed ["c"], requests ["list metadata.name=b"]`,
 			},
 			{
@@ -152,7 +152,7 @@ func TestSharedLabels(t *testing.T) {
 				`events ["MODIFIED c"], indexed ["c"], requests ["list metadata.name=c"]`,
 			},
 		} {
-			if d := cmp.Diff(step.want, v.after(step.what)); d != "" {
+			if d := cmp.Diff(step.want, v.after(step.change)); d != "" {
 				t.Errorf("step %d, %s: -want, +got:\n%s", i, step.reason, d)
 			}
 		}
@@ -177,7 +177,7 @@ func TestSharedLabelsWithoutAnswers(t *testing.T) {
 				return s.MatchingLabels("tier=prod")
 			})(v, op)
 		})
-		v.server.Delete(served, "ns", "a")
+		v.server.Delete(widgetResource, "ns", "a")
 		time.Sleep(9 * time.Minute)
 		d := cmp.Diff(`events ["a"], indexed [], requests []`, v.after(func() {}))
 		if asked := count.Load(); d != "" || asked < 10 || asked > 20 {
@@ -253,7 +253,7 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(served)
+				server.Install(widgetResource)
 				connection := server.Connect()
 				op := kopf.New("test.example.org")
 				tc.register(op, kopf.For(op, &Widget{}))
@@ -262,7 +262,7 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 				stop()
 				asked := connection.DrainRequests()
 				asked = slices.DeleteFunc(asked, func(r memapi.Request) bool {
-					return r.Resource.Plural != served.Plural
+					return r.Resource.Plural != widgetResource.Plural
 				})
 				if len(asked) != 1 || asked[0].Query.Get("labelSelector") != tc.want {
 					t.Errorf("%s: want one request with the selector %q, got %+v", tc.reason, tc.want, asked)
@@ -284,17 +284,17 @@ func TestSharedLabelsOfIndices(t *testing.T) {
 		})
 		for i, step := range []struct {
 			reason string
-			what   func()
+			change func()
 			want   string
 		}{
 			{"an object that loses the label leaves the index", func() { v.label("a", "test") },
 				`events [], indexed [], requests []`},
 			{"an object that gets the label back returns to the index", func() { v.label("a", "prod") },
 				`events [], indexed ["a"], requests []`},
-			{"a deleted object leaves the index", func() { v.server.Delete(served, "ns", "a") },
+			{"a deleted object leaves the index", func() { v.server.Delete(widgetResource, "ns", "a") },
 				`events [], indexed [], requests []`},
 		} {
-			if d := cmp.Diff(step.want, v.after(step.what)); d != "" {
+			if d := cmp.Diff(step.want, v.after(step.change)); d != "" {
 				t.Errorf("step %d, %s: -want, +got:\n%s", i, step.reason, d)
 			}
 		}
@@ -305,9 +305,9 @@ func TestSharedLabelsOfIndices(t *testing.T) {
 func TestTrafficOfSharedLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(served)
+		server.Install(widgetResource)
 		for i := range 200 {
-			server.Put(served, map[string]any{
+			server.Put(widgetResource, map[string]any{
 				"metadata": map[string]any{
 					"namespace": "ns", "name": fmt.Sprintf("w%03d", i), "uid": fmt.Sprint("uid-", i),
 					"labels": map[string]any{"share": fmt.Sprint(i % 10)},
@@ -316,7 +316,7 @@ func TestTrafficOfSharedLabels(t *testing.T) {
 			})
 		}
 		traffic := func(name string, register func(op *kopf.Operator)) int64 {
-			meter := &metered{next: server, path: "/widgets"}
+			meter := &trafficMeter{next: server, path: "/widgets"}
 			op := kopf.New(name + ".example.org")
 			register(op)
 			stop := operate(t, meter, op, logr.Discard())

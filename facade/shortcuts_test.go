@@ -21,12 +21,12 @@ import (
 // TestSleep shows when Sleep ends, and its results.
 func TestSleep(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		sleep  time.Duration
-		stop   time.Duration // of the operator
-		opts   []kopf.Option
-		slept  []bool
-		took   time.Duration
+		reason       string
+		sleep        time.Duration
+		stopDelay    time.Duration // of the operator
+		opts         []kopf.Option
+		wantResults  []bool
+		wantDuration time.Duration
 	}{
 		"Stopping": {
 			"Sleep ends when the task must stop", time.Minute, 90 * time.Second, nil, []bool{true, false},
@@ -68,13 +68,13 @@ func TestSleep(t *testing.T) {
 				r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
 				r.Ready()
 				synctest.Wait()
-				time.Sleep(tc.stop)
+				time.Sleep(tc.stopDelay)
 				if err := r.Stop(); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if d := cmp.Diff(tc.slept, slept); d != "" || took != tc.took {
+				if d := cmp.Diff(tc.wantResults, slept); d != "" || took != tc.wantDuration {
 					t.Errorf("%s: after %s, -want, +got:\n%s", tc.reason, took, d)
 				}
 			})
@@ -195,8 +195,8 @@ func TestForResourceAs(t *testing.T) {
 		}
 		kopf.ForResourceAs[*Widget](op, "example.org", "widgets").OnCreate("c", note, kopf.InField("spec.owner"))
 		server := memapi.New()
-		server.Install(served)
-		server.Put(served, body(map[string]any{"owner": "me", "unknown": "kept"}))
+		server.Install(widgetResource)
+		server.Put(widgetResource, body(map[string]any{"owner": "me", "unknown": "kept"}))
 		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		time.Sleep(time.Minute)

@@ -21,27 +21,27 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// foreignLease is a lease that another process renews until that process is dead.
-type foreignLease struct {
-	lease
+// foreignLock is a lease that another process renews until that process is dead.
+type foreignLock struct {
+	fakeLock
 
-	dead atomic.Bool
+	isHolderDead atomic.Bool
 }
 
-func (h *foreignLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if !h.dead.Load() {
+func (h *foreignLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if !h.isHolderDead.Load() {
 		h.record = &resourcelock.LeaderElectionRecord{
 			HolderIdentity: "another process", LeaseDurationSeconds: 15, RenewTime: metav1.Now(),
 		}
 	}
-	return h.lease.Get(ctx)
+	return h.fakeLock.Get(ctx)
 }
 
 // checkedManager is a manager whose checks a test can call.
 type checkedManager struct {
 	ctrl.Manager
 
-	ready, alive map[string]healthz.Checker
+	readyzChecks, healthzChecks map[string]healthz.Checker
 }
 
 func newCheckedManager(m ctrl.Manager) *checkedManager {
@@ -49,12 +49,12 @@ func newCheckedManager(m ctrl.Manager) *checkedManager {
 }
 
 func (a *checkedManager) AddReadyzCheck(name string, check healthz.Checker) error {
-	a.ready[name] = check
+	a.readyzChecks[name] = check
 	return a.Manager.AddReadyzCheck(name, check)
 }
 
 func (a *checkedManager) AddHealthzCheck(name string, check healthz.Checker) error {
-	a.alive[name] = check
+	a.healthzChecks[name] = check
 	return a.Manager.AddHealthzCheck(name, check)
 }
 
@@ -75,7 +75,7 @@ func TestReadyOnStandby(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		lock, server, op := &foreignLease{}, servedAPI(), one(succeed)
+		lock, server, op := &foreignLock{}, servedAPI(), newCreationOperator(succeed)
 		op.OnStartup("slow", func(ctx context.Context, _ *kopf.Activity) error {
 			select {
 			case <-ctx.Done():
@@ -92,11 +92,11 @@ func TestReadyOnStandby(t *testing.T) {
 		go func() { ended <- m.Start(ctx) }()
 		want := func(when string, texts ...string) {
 			t.Helper()
-			got := strings.Join(failing(m.ready), "\n")
+			got := strings.Join(failing(m.readyzChecks), "\n")
 			if got != strings.Join(texts, "\n") {
 				t.Errorf("%s: want %q, got %q", when, texts, got)
 			}
-			if dead := failing(m.alive); len(dead) > 0 {
+			if dead := failing(m.healthzChecks); len(dead) > 0 {
 				t.Errorf("%s: the liveness checks must succeed: %q", when, dead)
 			}
 		}
@@ -105,7 +105,7 @@ func TestReadyOnStandby(t *testing.T) {
 		if n := server.count.Load(); n != 0 {
 			t.Errorf("%d requests by a process that does not lead", n)
 		}
-		lock.dead.Store(true)
+		lock.isHolderDead.Store(true)
 		time.Sleep(time.Minute)
 		want("the process leads and runs its startup handlers",
 			"test.example.org/startup: the startup handlers have not succeeded yet")
@@ -142,14 +142,14 @@ func TestChecksOfTwoOperators(t *testing.T) {
 			t.Errorf("a second operator of one name must be refused: %v", err)
 		}
 	}
-	texts := strings.Join(failing(m.alive), "\n")
+	texts := strings.Join(failing(m.healthzChecks), "\n")
 	for _, want := range []string{"a.example.org/probes: ", "of a.example.org", "b.example.org/probes: "} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("want %q, got: %s", want, texts)
 		}
 	}
-	if len(m.ready) != 10 || len(m.alive) != 4 {
-		t.Errorf("each operator must have all checks: %q, %q", slices.Sorted(maps.Keys(m.ready)),
-			slices.Sorted(maps.Keys(m.alive)))
+	if len(m.readyzChecks) != 10 || len(m.healthzChecks) != 4 {
+		t.Errorf("each operator must have all checks: %q, %q", slices.Sorted(maps.Keys(m.readyzChecks)),
+			slices.Sorted(maps.Keys(m.healthzChecks)))
 	}
 }

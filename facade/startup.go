@@ -21,8 +21,8 @@ import (
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.registry.Lock()
 	// Startup handlers change a copy of the settings without the lock. A retried handler gets the same copy.
-	changing := op.given.deepCopySlices()
-	op.changing = &changing
+	changing := op.userSettings.deepCopySlices()
+	op.startupSettings = &changing
 	// In a program, registration ends here. Under the project's manager, it has already ended in the set-up.
 	if op.registry.Stage == registry.Registering {
 		op.registry.Stage = registry.Starting
@@ -35,11 +35,11 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	// Log lines have already been written to the former log handler.
-	if !defaults.IsUnchanged(op.given.LogHandler, changing.LogHandler) {
+	if !defaults.IsUnchanged(op.userSettings.LogHandler, changing.LogHandler) {
 		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
 			"already: give it to kopf.New", op.name)
 	}
-	op.given, op.started = changing.deepCopySlices(), true
+	op.userSettings, op.hasStarted = changing.deepCopySlices(), true
 	return true, nil
 }
 
@@ -79,7 +79,7 @@ func (op *Operator) optionsAfterStartup(m ctrl.Manager, before reconcilers.Optio
 		return reconcilers.Options{}, err
 	}
 	// The keeper of children and the finalizer depend on the settings. The other clients stay as they are.
-	op.clients.children = op.newChildrenKeeper(op.clients.client, op.clients.live)
+	op.clients.children = op.newChildrenKeeper(op.clients.client, op.clients.apiReader)
 	op.clients.finalizer = op.settings.values.Persistence.Finalizer
 	// The options are made again from the new settings. Only End is kept from the set-up, because it does not depend on
 	// settings.
@@ -94,7 +94,7 @@ func (op *Operator) optionsAfterStartup(m ctrl.Manager, before reconcilers.Optio
 func (op *Operator) givenSettings() Settings {
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	return op.given.deepCopySlices()
+	return op.userSettings.deepCopySlices()
 }
 
 // lateChange returns a section that the startup handlers have changed although the manager already uses its former

@@ -66,7 +66,7 @@ func setUncommonValue(t *testing.T, s *kopf.Settings, name string) {
 	case "Admission.Tunnel":
 		s.Admission = kopf.AdmissionSettings{Managed: "auto.kopf.dev", Tunnel: tunnels.Detecting{}}
 	case "Admission.Server":
-		field.Set(reflect.ValueOf(&socketless{}))
+		field.Set(reflect.ValueOf(&portlessServer{}))
 	case "Admission.RequireClientCertificate":
 		s.Admission = kopf.AdmissionSettings{ClientCA: "clients.crt", RequireClientCertificate: true}
 	case "Posting.EventNamePrefix":
@@ -97,19 +97,19 @@ func setUncommonValue(t *testing.T, s *kopf.Settings, name string) {
 	}
 }
 
-// same holds the settings in all the forms in which the program uses them: those of the engine, those of the
-// connection, and the resolved ones.
-type same struct {
+// effectiveSettings holds the settings in all the forms in which the program uses them: those of the engine, those of
+// the connection, and the resolved ones.
+type effectiveSettings struct {
 	engine     reconcilers.Options
 	connection connection.Configuration
 	fields     map[string]string
 }
 
-func effect(op *kopf.Operator) same {
-	s := same{kopf.EngineOptions(op), kopf.ConnectionOf(op), map[string]string{}}
-	s.engine.Metrics, s.engine.Fence, s.engine.Forget, s.engine.Dependents = nil, nil, nil,
+func effectiveSettingsOf(op *kopf.Operator) effectiveSettings {
+	s := effectiveSettings{kopf.EngineOptions(op), kopf.ConnectionOf(op), map[string]string{}}
+	s.engine.Metrics, s.engine.Fence, s.engine.OnGone, s.engine.Dependents = nil, nil, nil,
 		nil // each operator has its own
-	s.engine.Matching = nil
+	s.engine.MatchingNamespaces = nil
 	own := kopf.ResolvedSettings(op)
 	for name, field := range fieldsOf(reflect.ValueOf(&own).Elem(), "") {
 		s.fields[name] = fmt.Sprintf("%+v", field.Interface())
@@ -120,15 +120,16 @@ func effect(op *kopf.Operator) same {
 // wantSame compares the effects of the settings of both operators.
 func wantSame(t *testing.T, name string, given, changed *kopf.Operator) {
 	t.Helper()
-	if d := cmp.Diff(effect(given), effect(changed), cmp.AllowUnexported(same{})); d != "" {
+	if d := cmp.Diff(effectiveSettingsOf(given), effectiveSettingsOf(changed),
+		cmp.AllowUnexported(effectiveSettings{})); d != "" {
 		t.Errorf("%s: -kopf.New, +OnStartup:\n%s", name, d)
 	}
 }
 
-// changing returns an operator that sets one field in a startup handler, and keeps the settings.
-func changing(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
+// newChangingOperator returns an operator that sets one field in a startup handler, and keeps the settings.
+func newChangingOperator(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
 	t.Helper()
-	op := one(succeed)
+	op := newCreationOperator(succeed)
 	op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 		setUncommonValue(t, s.Settings, name)
 		if kept != nil {
@@ -167,7 +168,7 @@ func eachSetting(t *testing.T, test func(t *testing.T, name string, given *kopf.
 // it had been given to kopf.New, or is an error.
 func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
 	eachSetting(t, func(t *testing.T, name string, given *kopf.Operator, wrong error) {
-		op := changing(t, name, nil)
+		op := newChangingOperator(t, name, nil)
 		err := kopf.StartUp(t.Context(), op)
 		if err == nil {
 			_, err = kopf.Plan(op, newScheme(t))
@@ -211,7 +212,7 @@ func TestStartupChangesEverySettingInAManager(t *testing.T) {
 	eachSetting(t, func(t *testing.T, name string, given *kopf.Operator, wrong error) {
 		synctest.Test(t, func(t *testing.T) {
 			var kept *kopf.Settings
-			op := changing(t, name, &kept)
+			op := newChangingOperator(t, name, &kept)
 			stop := startInManager(t, servedAPI(), op)
 			synctest.Wait()
 			if kept == nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// broken is a storage whose Store fails.
-type broken struct{ diffbase.Status }
+// failingDiffbase is a storage whose Store fails.
+type failingDiffbase struct{ diffbase.Status }
 
-func (broken) Store(map[string]any, map[string]any, diffbase.Essence) error {
+func (failingDiffbase) Store(map[string]any, map[string]any, diffbase.Essence) error {
 	return errors.New("no room")
 }
 
@@ -43,7 +43,8 @@ func TestWrongStorages(t *testing.T) {
 			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Multi{diffbase.Status{}, nil}}, "the storage is nil",
 		},
 		"broken": {
-			"a storage that cannot store is an error", kopf.PersistenceSettings{DiffbaseStorage: broken{}}, "no room",
+			"a storage that cannot store is an error", kopf.PersistenceSettings{DiffbaseStorage: failingDiffbase{}},
+			"no room",
 		},
 		"bad prefix": {
 			"an invalid annotation key is an error",
@@ -130,9 +131,9 @@ func TestRightStorages(t *testing.T) {
 	ignored := []diff.Path{{"spec", "size"}, {"metadata", "labels", "a.b/c"}}
 	ours := reconcilers.Digests{Limit: 100 * 1024, Secrets: true}
 	cases := map[string]struct {
-		reason string
-		given  kopf.PersistenceSettings
-		want   reconcilers.Options
+		reason   string
+		settings kopf.PersistenceSettings
+		want     reconcilers.Options
 	}{
 		"prefix": {"all annotations have the given prefix", kopf.PersistenceSettings{AnnotationPrefix: mine},
 			reconcilers.Options{
@@ -217,7 +218,7 @@ func TestRightStorages(t *testing.T) {
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {
-			got := engineOptions(t, kopf.New(name, kopf.Settings{Persistence: c.given}))
+			got := engineOptions(t, kopf.New(name, kopf.Settings{Persistence: c.settings}))
 			if d := cmp.Diff(withDefaults(c.want), got); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
@@ -253,10 +254,10 @@ func TestRedacted(t *testing.T) {
 	want := []diff.Path{
 		{"spec", "extra", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "extra", "token"},
 	}
-	if d := cmp.Diff(want, plan[0].Handler.Redacted); d != "" {
+	if d := cmp.Diff(want, plan[0].Handler.RedactedPaths); d != "" {
 		t.Errorf("the redacted paths of a derived selection: -want, +got:\n%s", d)
 	}
-	if len(plan[1].Handler.Redacted) > 0 {
+	if len(plan[1].Handler.RedactedPaths) > 0 {
 		t.Error("a derived selection must not change the original one")
 	}
 	widgets.Redacted(`spec."a"b`, "").OnDelete("c", succeed)
@@ -282,7 +283,7 @@ func TestHandlersOfDigests(t *testing.T) {
 	present := diffbase.Essence{"spec": after["spec"]}
 	old, veiled := redaction.RestoreEssence(after, stored, present)
 	hidden := func(a *execution.Attempt) {
-		a.Call.Cause = cause.Detect(cause.Observation{Body: after, Old: old, New: present, Veiled: veiled})
+		a.Call.Cause = cause.Detect(cause.Observation{Body: after, Old: old, New: present, VeiledPaths: veiled})
 	}
 	want := kopf.Diff{{Op: diff.Change, Path: diff.Path{"spec", "owner"}}}
 
@@ -312,15 +313,16 @@ func TestHandlersOfDigests(t *testing.T) {
 	}
 }
 
-// fallible is a storage whose methods all panic.
-type fallible struct{ *diffbase.Annotations }
+// panickingDiffbase is a storage whose methods all panic.
+type panickingDiffbase struct{ *diffbase.Annotations }
 
-type fallibleProgress struct{ *progress.Annotations }
+type panickingProgress struct{ *progress.Annotations }
 
 // TestStoragesThatPanicAreMistakes shows that a panic of a storage is one of the mistakes that registration reports.
 func TestStoragesThatPanicAreMistakes(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
-		Persistence: kopf.PersistenceSettings{DiffbaseStorage: fallible{}, ProgressStorage: fallibleProgress{}},
+		Persistence: kopf.PersistenceSettings{DiffbaseStorage: panickingDiffbase{},
+			ProgressStorage: panickingProgress{}},
 	})
 	kopf.For(op, &Widget{}).OnCreate("a", succeed)
 	_, err := kopf.Plan(op, newScheme(t))
@@ -328,7 +330,7 @@ func TestStoragesThatPanicAreMistakes(t *testing.T) {
 		t.Fatal("a storage that panics must be an error")
 	}
 	for _, want := range []string{
-		"DiffbaseStorage: storing an empty essence: Store of the storage kopf_test.fallible: panic: ",
+		"DiffbaseStorage: storing an empty essence: Store of the storage kopf_test.panickingDiffbase: panic: ",
 		"ProgressStorage: storing a record",
 	} {
 		if !strings.Contains(err.Error(), want) {

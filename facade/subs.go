@@ -53,7 +53,7 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
 		}
 		// Ids of sub-handlers often come from the object, so mistakes are kept by function.
 		function := reflect.ValueOf(fn).Pointer()
-		h.Function, h.Call = function, c.adaptSubFunction(fn, c.mistakes.forSubHandler(function))
+		h.FunctionKey, h.Call = function, c.adaptSubFunction(fn, c.mistakes.forSubHandler(function))
 		return c.call.Subs.Declare(h)
 	})
 }
@@ -72,7 +72,7 @@ func (c *Change[T]) adaptSubFunction(fn ChangeFunc[T], said *loggedMistakes) han
 // subHandlerClients returns the clients of this call for its sub-handlers, including a client that the handler has set.
 func (c *Change[T]) subHandlerClients() clientSet {
 	cluster := c.cluster
-	cluster.client, cluster.live = c.Client, c.APIReader
+	cluster.client, cluster.apiReader = c.Client, c.APIReader
 	return cluster
 }
 
@@ -80,7 +80,7 @@ func (c *Change[T]) subHandlerClients() clientSet {
 // lifecycle is that of the operator. Kopf: execute.
 func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 	if c.hasNoCall() {
-		return errByHand
+		return errWithoutOperator
 	}
 	if c.call.Subs == nil {
 		return errNoSubs
@@ -92,7 +92,7 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 		if err := checkLifecycle(lifecycle[0]); err != nil {
 			return Permanent(fmt.Errorf("RunSubs of handler %q: %w", c.ID, err))
 		}
-		return c.call.Subs.Run(ctx, &lifecycle[0].own)
+		return c.call.Subs.Run(ctx, &lifecycle[0].lifecycle)
 	default:
 		return Permanent(fmt.Errorf("RunSubs of handler %q: %d lifecycles are given: give one", c.ID, len(lifecycle)))
 	}
@@ -165,7 +165,7 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 // sub-handlers can call Outcome of their parent.
 func (c *Change[T]) subHandlerRecord(id string) (progress.Record, error) {
 	if codec.IsInCall() {
-		panic(errInPatch) // the engine may be writing this patch, and only the engine has the record
+		panic(errCalledInPatch) // the engine may be writing this patch, and only the engine has the record
 	}
 	c.lockCalls()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ func (s *subs) RecordOf(id string) (progress.Record, error) {
 // parent calls a handler that can have sub-handlers.
 func parent(t *testing.T, held *subs, fn func(ctx context.Context, c *Change) error) *execution.Attempt {
 	t.Helper()
-	return call(t, one(fn), body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
+	return call(t, newCreationOperator(fn), body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
 }
 
 // wantFailed requires a permanent failure with the text, or a success if the text is empty.
@@ -58,7 +58,7 @@ func wantFailed(t *testing.T, a *execution.Attempt, text string) {
 func TestSubs(t *testing.T) {
 	held := &subs{err: &execution.PendingError{}}
 	with := func(a *execution.Attempt) { a.Call.Subs = held }
-	a := call(t, one(func(
+	a := call(t, newCreationOperator(func(
 		_ context.Context, c *Change,
 	) error {
 		c.Sub("a b", succeed)
@@ -67,15 +67,17 @@ func TestSubs(t *testing.T) {
 	if !a.Outcome.Final || a.Outcome.Err == nil || len(held.declared) != 0 {
 		t.Errorf("an invalid id must fail permanently: got %+v, %d declared", a.Outcome, len(held.declared))
 	}
-	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", nil); return nil }), body(nil), nil, with)
+	a = call(t, newCreationOperator(func(_ context.Context, c *Change) error { c.Sub("a", nil); return nil }),
+		body(nil), nil, with)
 	if !a.Outcome.Final || a.Outcome.Err == nil {
 		t.Errorf("a missing function must fail permanently: got %+v", a.Outcome)
 	}
-	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", succeed); return nil }), body(nil), nil)
+	a = call(t, newCreationOperator(func(_ context.Context, c *Change) error { c.Sub("a", succeed); return nil }),
+		body(nil), nil)
 	if a.Outcome.Err == nil {
 		t.Error("a handler that cannot have sub-handlers must fail if it declares one")
 	}
-	a = call(t, one(func(ctx context.Context, c *Change) error {
+	a = call(t, newCreationOperator(func(ctx context.Context, c *Change) error {
 		c.Sub("a", succeed, kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(3))
 		return c.RunSubs(ctx)
 	}), body(nil), nil, with)
@@ -93,10 +95,10 @@ func TestSubs(t *testing.T) {
 // TestRunSubsLifecycle shows which lifecycle RunSubs uses.
 func TestRunSubsLifecycle(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		given  []kopf.Lifecycle
-		wrong  string
-		want   *handlers.Lifecycle
+		reason     string
+		lifecycles []kopf.Lifecycle
+		wantError  string
+		want       *handlers.Lifecycle
 	}{
 		"none": {"without a lifecycle, the operator's one applies", nil, "", nil},
 		"one":  {"the given lifecycle applies to this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(handlers.ASAP)},
@@ -111,12 +113,12 @@ func TestRunSubsLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held := &subs{}
 			wantFailed(t, parent(t, held, func(ctx context.Context, c *Change) error {
-				err := c.RunSubs(ctx, tc.given...)
+				err := c.RunSubs(ctx, tc.lifecycles...)
 				if d := cmp.Diff(tc.want, held.lifecycle); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 				return err
-			}), tc.wrong)
+			}), tc.wantError)
 		})
 	}
 }
@@ -124,10 +126,10 @@ func TestRunSubsLifecycle(t *testing.T) {
 // TestAfter shows that the options After and AfterFinished are passed to the engine.
 func TestAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		opts   []kopf.Option
-		wrong  string
-		want   [2][]string
+		reason    string
+		opts      []kopf.Option
+		wantError string
+		want      [2][]string
 	}{
 		"both": {"After and AfterFinished can be combined", []kopf.Option{
 			kopf.After("a", "b"), kopf.AfterFinished("c"), kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(1),
@@ -149,7 +151,7 @@ func TestAfter(t *testing.T) {
 			wantFailed(t, parent(t, held, func(_ context.Context, c *Change) error {
 				c.Sub("s", succeed, kopf.JoinOptions(tc.opts...))
 				return nil
-			}), tc.wrong)
+			}), tc.wantError)
 			var got [2][]string
 			for _, h := range held.declared {
 				got = [2][]string{h.After, h.AfterFinished}
@@ -209,7 +211,7 @@ func TestOutcome(t *testing.T) {
 			return nil
 		}),
 		"Outcome must fail a handler that cannot have sub-handlers": call(t,
-			one(func(_ context.Context, c *Change) error {
+			newCreationOperator(func(_ context.Context, c *Change) error {
 				c.Outcome("a")
 				return nil
 			}), body(nil), nil),

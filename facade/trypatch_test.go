@@ -17,11 +17,11 @@ var errTried = errors.New("tried in vain")
 // TestTryPatch shows that the changes of a failed function are neither written nor visible.
 func TestTryPatch(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		act    func(c *Change) error
-		want   map[string]any // the spec as written
-		err    string
-		final  bool
+		reason    string
+		act       func(c *Change) error
+		want      map[string]any // the spec as written
+		err       string
+		wantFinal bool
 	}{
 		"success": {"a successful function is a patch", func(c *Change) error {
 			c.TryPatch(func(w *Widget) error { w.Spec.Owner = "bob"; return nil })
@@ -66,7 +66,8 @@ func TestTryPatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := map[string]any{"owner": "ann", "extra": map[string]any{"k": "v"}}
 			tc.want["extra"] = spec["extra"]
-			a := call(t, one(func(_ context.Context, c *Change) error { return tc.act(c) }), body(spec), nil)
+			a := call(t, newCreationOperator(func(_ context.Context, c *Change) error { return tc.act(c) }), body(spec),
+				nil)
 			switch err := a.Outcome.Err; {
 			case tc.err == "" && err != nil:
 				t.Fatalf("%s: got error %v", tc.reason, err)
@@ -75,10 +76,10 @@ func TestTryPatch(t *testing.T) {
 				strings.Contains(err.Error(), "the handler sees")):
 				t.Errorf("%s: want %q in the error, got: %v", tc.reason, tc.err, err)
 			}
-			if a.Outcome.Final != tc.final {
+			if a.Outcome.Final != tc.wantFinal {
 				t.Errorf("%s: got %+v", tc.reason, a.Outcome)
 			}
-			if d := cmp.Diff(body(tc.want), applied(t, a, body(spec))); d != "" {
+			if d := cmp.Diff(body(tc.want), applyAttempt(t, a, body(spec))); d != "" {
 				t.Errorf("%s\nwritten: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -94,7 +95,7 @@ func wantOwner(c *Change, owner string) error {
 
 // TestTryPatchOnAFreshObject shows that a function of TryPatch that fails on a newer object is an error of the write.
 func TestTryPatchOnAFreshObject(t *testing.T) {
-	a := call(t, one(func(_ context.Context, c *Change) error {
+	a := call(t, newCreationOperator(func(_ context.Context, c *Change) error {
 		c.TryPatch(func(w *Widget) error {
 			if w.Spec.Owner == "taken" {
 				return errTried

@@ -85,15 +85,15 @@ func CreateUpdateResume() []Reason { return []Reason{ReasonCreate, ReasonUpdate,
 //	dbs.On("reconcile", kopf.CreateUpdateResume(), reconcile, kopf.Retries(5))
 func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...onOption) {
 	own := asOptions(opts)
-	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", joinReasons(reasons))
+	own.acceptedFamilies, own.verbDescription = nil, fmt.Sprintf("handlers for %s", joinReasons(reasons))
 	for _, reason := range reasons {
 		// An option is accepted if any of the verbs has it, and applied to the handlers of those verbs.
-		if family, ok := families[reason]; ok {
-			own.takes = append(own.takes, family)
+		if family, ok := optionFamilies[reason]; ok {
+			own.acceptedFamilies = append(own.acceptedFamilies, family)
 		}
 	}
-	if len(own.takes) == 0 { // report the missing reasons, not each option
-		own.takes = []reflect.Type{reflect.TypeFor[onOption]()}
+	if len(own.acceptedFamilies) == 0 { // report the missing reasons, not each option
+		own.acceptedFamilies = []reflect.Type{reflect.TypeFor[onOption]()}
 	}
 	registerReasons(s, changeRegistration[T]{"On", id, fn}, own, reasons...)
 }
@@ -105,7 +105,7 @@ var verbs = map[Reason]string{
 }
 
 // families contains the options that the verb for each reason accepts.
-var families = map[Reason]reflect.Type{
+var optionFamilies = map[Reason]reflect.Type{
 	ReasonCreate: reflect.TypeFor[changeOption](), ReasonUpdate: reflect.TypeFor[updateOption](),
 	ReasonDelete: reflect.TypeFor[deleteOption](), ReasonResume: reflect.TypeFor[resumeOption](),
 	fieldChange: reflect.TypeFor[updateOption](),
@@ -172,13 +172,14 @@ func registerWithField[T client.Object](
 		// A new handler for each reason, so that options of other verbs do not apply to it.
 		h := handlers.Handler{
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
-			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, RecheckOn: s.rechecks,
-			Location: all.Location,
-			Call:     s.adaptFunction(fn.call),
+			FilterDescriptions: requirements.Words{Filters: s.criteria}, RedactedPaths: all.RedactedPaths,
+			RecheckOn: s.recheckNotifiers,
+			Location:  all.Location,
+			Call:      s.adaptFunction(fn.call),
 		}
 		setFunction(&h, fn.call)
 		for _, o := range chosen {
-			if o.fitsFamily(families[reason]) {
+			if o.fitsFamily(optionFamilies[reason]) {
 				o.set(&h)
 			}
 		}
@@ -207,8 +208,8 @@ func setReason(h *handlers.Handler, reason Reason) {
 // count as one. Closures of one function literal have the same code pointer. The pointer in a function value differs,
 // so it identifies the closure.
 func setFunction[F any](h *handlers.Handler, fn F) {
-	h.Function = reflect.ValueOf(fn).Pointer()
-	h.Instance = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
+	h.FunctionKey = reflect.ValueOf(fn).Pointer()
+	h.InstanceKey = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
 }
 
 // prepareHandler completes a handler of any verb from the selection and the options, and records all mistakes. It
@@ -218,14 +219,15 @@ func prepareHandler[T client.Object](
 	s Selection[T], h *handlers.Handler, verb string, missing bool, opts verbOptions, problems []error,
 ) ([]option, bool) {
 	id := h.ID
-	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.labelSelector(), s.redacted, registry.CallerLocation()
-	h.Words.Filters, h.RecheckOn = s.words, s.rechecks
+	h.Filters, h.Labels, h.RedactedPaths, h.Location = s.filters, s.labelSelector(), s.redactedPaths,
+		registry.CallerLocation()
+	h.FilterDescriptions.Filters, h.RecheckOn = s.criteria, s.recheckNotifiers
 	chosen, wrong := opts.resolveOptions()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
 	// OnField has its field already, so InField is a mistake there.
 	given := h.Field
 	for _, o := range chosen {
-		if o.set(h); o.name == inField && given != nil {
+		if o.set(h); o.name == inFieldName && given != nil {
 			problems = append(problems, fmt.Errorf(
 				"InField(%s): the handler has its field already: %s; leave InField out",
 				codec.FormatPath(h.Field), codec.FormatPath(given),

@@ -109,14 +109,14 @@ func TestVerbsFillHandlers(t *testing.T) {
 			var got []handlers.Handler
 			for _, r := range plan {
 				got = append(got, *r.Handler)
-				if r.Handler.Call == nil || r.Handler.Function != plan[0].Handler.Function {
+				if r.Handler.Call == nil || r.Handler.FunctionKey != plan[0].Handler.FunctionKey {
 					t.Errorf("the function must be the one that was given")
 				}
 				if !strings.HasPrefix(r.Handler.Location, "facade/verbs_test.go:") {
 					t.Errorf("location: %s", r.Handler.Location)
 				}
 			}
-			ignored := cmpopts.IgnoreFields(handlers.Handler{}, "Call", "Function", "Instance", "Location", "Filters")
+			ignored := cmpopts.IgnoreFields(handlers.Handler{}, "Call", "FunctionKey", "InstanceKey", "Location", "Filters")
 			if d := cmp.Diff(c.want, got, ignored); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
@@ -149,10 +149,12 @@ func TestKinds(t *testing.T) {
 		"resource": {"a resource is selected by group, version and name",
 			func(op *kopf.Operator) { kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
 			discovery.Selector{
-				Group: discovery.GivenPart("kopf.dev"), Version: discovery.GivenPart("v1"), Name: "kopfexamples"}},
+				Group: discovery.NewSelectorPart("kopf.dev"), Version: discovery.NewSelectorPart("v1"),
+				Name: "kopfexamples"}},
 		"core resource": {"a version without a group selects the core group",
 			func(op *kopf.Operator) { kopf.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
-			discovery.Selector{Group: discovery.GivenPart(""), Version: discovery.GivenPart("v1"), Name: "Pod"}},
+			discovery.Selector{Group: discovery.NewSelectorPart(""), Version: discovery.NewSelectorPart("v1"),
+				Name: "Pod"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +183,7 @@ func TestFunctionsAreDistinguished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, same, different := plan[0].Handler.Function, plan[1].Handler.Function, plan[2].Handler.Function
+	first, same, different := plan[0].Handler.FunctionKey, plan[1].Handler.FunctionKey, plan[2].Handler.FunctionKey
 	if first != same {
 		t.Error("one function registered twice must be the same, or a mixed cause would call it twice")
 	}

@@ -73,14 +73,14 @@ func startMovers(t *testing.T, server *memapi.Server, noted *childCalls, selecto
 // again, and one of all versions continues in another version. Neither handles an object twice or misses an edit.
 func TestVersionCeasesToBeServed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason   string
-		selector []string
-		ceasing  string
-		created  []string
-		edited   []string // while the version is not served
-		back     []string // when it is served again
-		deleted  []string
-		errors   int
+		reason            string
+		selector          []string
+		unservedVersion   string
+		wantAfterCreation []string
+		wantWhileUnserved []string // while the version is not served
+		wantServedAgain   []string // when it is served again
+		wantAfterDeletion []string
+		errors            int
 	}{
 		"Named": {
 			"handlers for one version wait until it is served again", []string{"example.org/v1", "movers"}, "v1",
@@ -106,23 +106,23 @@ func TestVersionCeasesToBeServed(t *testing.T) {
 				r := startMovers(t, server, noted, tc.selector...)
 				server.Put(mover, body(map[string]any{"size": int64(1)}))
 				time.Sleep(time.Minute)
-				noted.want(t, tc.reason+": created", tc.created...)
+				noted.want(t, tc.reason+": created", tc.wantAfterCreation...)
 
-				defineMovers(t, server, tc.ceasing)
+				defineMovers(t, server, tc.unservedVersion)
 				time.Sleep(time.Minute)
 				server.Edit(mover, "ns", "w1", func(o map[string]any) {
 					o["spec"] = map[string]any{"size": int64(2)}
 				})
 				time.Sleep(10 * time.Minute)
-				noted.want(t, tc.reason+": edited while a version is not served", tc.edited...)
+				noted.want(t, tc.reason+": edited while a version is not served", tc.wantWhileUnserved...)
 
 				defineMovers(t, server, "")
 				time.Sleep(10 * time.Minute)
-				noted.want(t, tc.reason+": served again", tc.back...)
+				noted.want(t, tc.reason+": served again", tc.wantServedAgain...)
 
 				server.Delete(mover, "ns", "w1")
 				time.Sleep(time.Minute)
-				noted.want(t, tc.reason+": deleted", tc.deleted...)
+				noted.want(t, tc.reason+": deleted", tc.wantAfterDeletion...)
 				if left := server.Object(mover, "ns", "w1"); left != nil {
 					t.Errorf("%s: the object is still there: %v", tc.reason, left)
 				}

@@ -36,17 +36,17 @@ import (
 // and kinds that are not watched are permanent errors.
 func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
 	if c.hasNoCall() {
-		return errByHand
+		return errWithoutOperator
 	}
 	w, err := newWait(c, child, wanted, timeout)
 	if err != nil {
 		return fmt.Errorf("waiting for a %T for object %s in handler %q: %w", child, c.objectName(), c.ID, err)
 	}
-	seen, err := c.cluster.children.EvaluateWait(w, c.objectMetadata().GetNamespace(), c.call.Waited, timeout)
+	seen, err := c.cluster.children.EvaluateWait(w, c.objectMetadata().GetNamespace(), c.call.LastWait, timeout)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at %s for object %s in handler %q: %w", seen.Described, c.objectName(), c.ID, err)
-	case seen.Reached:
+		return fmt.Errorf("looking at %s for object %s in handler %q: %w", seen.Description, c.objectName(), c.ID, err)
+	case seen.IsSatisfied:
 		return nil
 	case seen.Pending != nil:
 		return seen.Pending
@@ -55,13 +55,13 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	state := "there is no such child with an owner reference to the object, or declared by Ensure; to wait for an " +
 		"object that is no child, register Watches"
 	switch {
-	case w.Any && !seen.Found:
+	case w.AllowAnyObject && !seen.Exists:
 		state = "there is no such object in the namespaces that the operator serves"
-	case seen.Found:
+	case seen.Exists:
 		state = "it is there, but not as the function wants it at " + registry.CallerLocation()
 	}
 	return Permanent(fmt.Errorf("waited %s for %s for object %s in handler %q: %s: %w",
-		timeout, seen.Described, c.objectName(), c.ID, state, ErrWaitTimeout))
+		timeout, seen.Description, c.objectName(), c.ID, state, ErrWaitTimeout))
 }
 
 // newWait checks the arguments of WaitFor, and returns the wait for the engine. Mistakes are permanent errors, because
@@ -70,7 +70,7 @@ func newWait[T, C client.Object](
 	c *Change[T], child C, wanted func(child C) bool, timeout time.Duration,
 ) (w owned.ChildWait, err error) {
 	switch {
-	case c.returned.Load():
+	case c.hasReturned.Load():
 		return w, errReturned
 	case c.call.Subs == nil:
 		return w, Permanent(errors.New("WaitFor is for handlers of changes"))
@@ -84,8 +84,8 @@ func newWait[T, C client.Object](
 	}
 	// Without a watch, the handler would never be called when the object changes.
 	isWatched, isWhole := false, false
-	if c.cluster.watches != nil && c.call.Resource != nil {
-		isWatched, isWhole = c.cluster.watches(*c.call.Resource, kind.GroupKind())
+	if c.cluster.watchScopes != nil && c.call.Resource != nil {
+		isWatched, isWhole = c.cluster.watchScopes(*c.call.Resource, kind.GroupKind())
 	}
 	if !isWatched {
 		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register Owns(%[2]s) for children, "+
@@ -97,9 +97,9 @@ func newWait[T, C client.Object](
 	return owned.ChildWait{
 		Owner: c.objectMetadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
 		Change: c.call.Cause.ChangeFingerprint(), Kind: kind.GroupKind(),
-		Namespace: namespace, Name: child.GetName(), Any: isWhole,
-		Ended: func() (bool, error) { return c.hasEnded(kind.GroupKind(), namespace, child.GetName()) },
-		Reached: func(raw map[string]any) (bool, error) {
+		Namespace: namespace, Name: child.GetName(), AllowAnyObject: isWhole,
+		WasReached: func() (bool, error) { return c.hasEnded(kind.GroupKind(), namespace, child.GetName()) },
+		IsReached: func(raw map[string]any) (bool, error) {
 			object, err := decoder.Decode(raw)
 			if err != nil {
 				return false, fmt.Errorf("decoding the child: %w", err)
@@ -113,7 +113,7 @@ func newWait[T, C client.Object](
 // record is in the annotations of the object. While the handler runs, records that are not written yet count, too.
 func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (done bool, err error) {
 	body := c.newestBody()
-	if !c.returned.Load() {
+	if !c.hasReturned.Load() {
 		if body, err = c.call.WorkingCopy(); err != nil {
 			return false, err
 		}

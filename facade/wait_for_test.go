@@ -18,8 +18,8 @@ import (
 
 type houseChange = kopf.Change[*kopf.Unstructured]
 
-// settled reports whether a room has the value that the tests wait for.
-func settled(room *corev1.ConfigMap) bool { return room.Data["value"] == "ready" }
+// isRoomReady reports whether a room has the value that the tests wait for.
+func isRoomReady(room *corev1.ConfigMap) bool { return room.Data["value"] == "ready" }
 
 func bath() *corev1.ConfigMap {
 	room := &corev1.ConfigMap{}
@@ -28,24 +28,24 @@ func bath() *corev1.ConfigMap {
 }
 
 // progress returns the record of a handler, or an empty text.
-func (h household) progress(id string) string {
+func (h ensureFixture) progress(id string) string {
 	return h.house().GetAnnotations()["test.example.org/"+id]
 }
 
 // editUndeclaredField edits an undeclared field, as a controller of rooms does.
-func (h household) editUndeclaredField(name, value string) {
+func (h ensureFixture) editUndeclaredField(name, value string) {
 	h.api.Edit(settings, "default", name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
-	h.pause()
+	h.waitForRepairs()
 }
 
-// pause is long enough for repairs, and too short for waits.
-func (h household) pause() { h.sleep(10 * time.Second) }
+// waitForRepairs is long enough for repairs, and too short for waits.
+func (h ensureFixture) waitForRepairs() { h.sleep(10 * time.Second) }
 
 // sleep lets time pass, and waits until nothing runs any more.
-func (h household) sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
+func (h ensureFixture) sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
-// empty ensures a room whose value is not declared, so that other clients can set it.
-func empty(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, bath()) }
+// ensureEmptyRoom ensures a room whose value is not declared, so that other clients can set it.
+func ensureEmptyRoom(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, bath()) }
 
 func (h *childCalls) waitHandler(
 	before kopf.ChangeFunc[*kopf.Unstructured], timeout time.Duration,
@@ -55,7 +55,7 @@ func (h *childCalls) waitHandler(
 		if err := before(ctx, c); err != nil {
 			return err
 		}
-		if err := kopf.WaitFor(c, bath(), settled, timeout); err != nil {
+		if err := kopf.WaitFor(c, bath(), isRoomReady, timeout); err != nil {
 			return err
 		}
 		h.note("done")
@@ -63,17 +63,17 @@ func (h *childCalls) waitHandler(
 	}
 }
 
-func nothing(context.Context, *houseChange) error { return nil }
+func ignoreChange(context.Context, *houseChange) error { return nil }
 
 // TestWaitFor shows that a handler waits for a child without requests, and is called when the child matches.
 func TestWaitFor(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		way, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waitHandler(empty, time.Hour), kopf.Retries(1))
+			s.On("wait", nonDeleteReasons[:2], told.waitHandler(ensureEmptyRoom, time.Hour), kopf.Retries(1))
 		})
-		h.build()
+		h.createHouseAndWait()
 		told.want(t, "the handler is called once and waits", "call, retry 0")
 		way.DrainRequests()
 		h.editUndeclaredField("bath", "tiles")
@@ -93,13 +93,13 @@ func TestWaitFor(t *testing.T) {
 
 // TestWaitForOthers shows that a handler can wait for a child that another client has created and that is not repaired.
 func TestWaitForOthers(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waitHandler(nothing, time.Hour))
+			s.On("wait", nonDeleteReasons[:2], told.waitHandler(ignoreChange, time.Hour))
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.createOwnedRoom("bath", "tiles")
 		told.want(t, "with a child that does not match, the handler is called only at the start", "call, retry 0")
 		h.editUndeclaredField("bath", "ready")
@@ -110,14 +110,14 @@ func TestWaitForOthers(t *testing.T) {
 
 // TestWaitForRecord shows that the record of a waiting handler has the awaited child, and the delay that Kopf needs.
 func TestWaitForRecord(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		begun := time.Now().UTC()
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waitHandler(empty, time.Hour))
+			s.OnCreate("wait", told.waitHandler(ensureEmptyRoom, time.Hour))
 		})
-		h.build()
+		h.createHouseAndWait()
 		record := h.progress("wait")
 		delayed := begun.Add(time.Hour).Format("2006-01-02T15:04")
 		for _, part := range []string{
@@ -133,12 +133,12 @@ func TestWaitForRecord(t *testing.T) {
 
 // TestWaitForTimesOut shows that a wait ends with a permanent error that names the child, the handler and the line.
 func TestWaitForTimesOut(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		var failure error
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			wait := told.waitHandler(empty, time.Hour)
+			wait := told.waitHandler(ensureEmptyRoom, time.Hour)
 			s.OnCreate("wait", func(ctx context.Context, c *houseChange) error {
 				err := wait(ctx, c)
 				if errors.Is(err, kopf.ErrWaitTimeout) {
@@ -147,7 +147,7 @@ func TestWaitForTimesOut(t *testing.T) {
 				return err
 			})
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.sleep(50 * time.Minute)
 		told.want(t, "before the timeout, the handler is called only once", "call, retry 0")
 		h.sleep(time.Hour)
@@ -166,14 +166,14 @@ func TestWaitForTimesOut(t *testing.T) {
 
 // TestWaitForGoesOn shows that restarts and errors do not move the end of the wait.
 func TestWaitForGoesOn(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		begin := func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waitHandler(empty, time.Hour))
+			s.OnCreate("wait", told.waitHandler(ensureEmptyRoom, time.Hour))
 		}
 		_, stop := h.run(begin)
-		h.build() // 5 minutes
+		h.createHouseAndWait() // 5 minutes
 		before := h.progress("wait")
 		stop()
 		h.sleep(20 * time.Minute)
@@ -185,7 +185,7 @@ func TestWaitForGoesOn(t *testing.T) {
 					failed = true
 					return kopf.Temporary(errors.New("later"), time.Minute)
 				}
-				return empty(ctx, c)
+				return ensureEmptyRoom(ctx, c)
 			}, time.Hour))
 		})
 		h.settle()
@@ -210,14 +210,14 @@ func part(text, mark string) string {
 // TestWaitForIsOverWithTheChange shows that an edit of the object calls a waiting handler, because the child may need
 // the edit.
 func TestWaitForIsOverWithTheChange(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waitHandler(empty, time.Hour))
+			s.On("wait", nonDeleteReasons[:2], told.waitHandler(ensureEmptyRoom, time.Hour))
 		})
-		h.build()
-		h.rebuild("hall")
+		h.createHouseAndWait()
+		h.changeRooms("hall")
 		told.want(t, "an edit calls the handler again", "call, retry 0", "call, retry 0")
 		h.editUndeclaredField("bath", "ready")
 		told.want(t, "a child that matches calls the handler", "call, retry 0", "done")
@@ -227,11 +227,11 @@ func TestWaitForIsOverWithTheChange(t *testing.T) {
 
 // TestWaitForIsNotMisledByTheCache shows that WaitFor sees the applied child, even if the cache has an older one.
 func TestWaitForIsNotMisledByTheCache(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var values []string
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], func(ctx context.Context, c *houseChange) error {
+			s.On("wait", nonDeleteReasons[:2], func(ctx context.Context, c *houseChange) error {
 				if err := ensure(ctx, c); err != nil {
 					return err
 				}
@@ -241,8 +241,8 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 				}, time.Hour)
 			})
 		})
-		h.build("bath=1")
-		h.rebuild("bath=2")
+		h.createHouseAndWait("bath=1")
+		h.changeRooms("bath=2")
 		if d := cmp.Diff([]string{"1", "2"}, slices.Compact(values)); d != "" {
 			t.Errorf("the function has seen %q, want the applied values", values)
 		}
@@ -252,20 +252,20 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 
 // TestWaitForSubHandlers shows that a sub-handler can wait, and that others can follow it.
 func TestWaitForSubHandlers(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		begin := func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
 				told.note("parent, retry %d", c.Retry)
-				c.Sub("wait", told.waitHandler(empty, time.Hour), kopf.Retries(1))
+				c.Sub("wait", told.waitHandler(ensureEmptyRoom, time.Hour), kopf.Retries(1))
 				c.Sub("last", func(context.Context, *houseChange) error { told.note("last"); return nil },
 					kopf.After("wait"))
 				return nil
 			}, kopf.Retries(1))
 		}
 		_, stop := h.run(begin)
-		h.build()
+		h.createHouseAndWait()
 		told.want(t, "the sub-handler is called once and waits", "parent, retry 0", "call, retry 0")
 		stop()
 		_, stop = h.run(begin)
@@ -281,7 +281,7 @@ func TestWaitForSubHandlers(t *testing.T) {
 // TestWaitForUndeclaredSub shows that a sub-handler that is not declared any more leaves nothing that calls its
 // handler.
 func TestWaitForUndeclaredSub(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
@@ -289,19 +289,19 @@ func TestWaitForUndeclaredSub(t *testing.T) {
 			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
 				told.note("parent")
 				if calls++; calls == 1 {
-					c.Sub("wait", told.waitHandler(empty, time.Hour))
+					c.Sub("wait", told.waitHandler(ensureEmptyRoom, time.Hour))
 				}
 				c.Sub("other", func(_ context.Context, c *houseChange) error {
 					hall := &corev1.ConfigMap{}
 					hall.Name = "hall"
-					return kopf.WaitFor(c, hall, settled, time.Hour)
+					return kopf.WaitFor(c, hall, isRoomReady, time.Hour)
 				})
 				return nil
 			})
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.editUndeclaredField("bath", "ready")
-		h.pause()
+		h.waitForRepairs()
 		told.want(t, "the child calls the parent once", "parent", "call, retry 0", "parent")
 		stop()
 	})
@@ -309,20 +309,20 @@ func TestWaitForUndeclaredSub(t *testing.T) {
 
 // TestWaitForWithoutOwns shows that wrong calls of WaitFor are permanent errors.
 func TestWaitForWithoutOwns(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var failures []error
 		_, stop := h.run(func(s houseSel) {
 			s.OnCreate("wait", func(_ context.Context, c *houseChange) error {
 				nameless := bath()
 				nameless.Name = ""
 				var none *corev1.ConfigMap
-				failures = append(failures, kopf.WaitFor(c, bath(), settled, time.Hour),
-					kopf.WaitFor(c, nameless, settled, time.Hour), kopf.WaitFor(c, none, settled, time.Hour),
-					kopf.WaitFor(c, bath(), nil, time.Hour), kopf.WaitFor(c, bath(), settled, 60))
+				failures = append(failures, kopf.WaitFor(c, bath(), isRoomReady, time.Hour),
+					kopf.WaitFor(c, nameless, isRoomReady, time.Hour), kopf.WaitFor(c, none, isRoomReady, time.Hour),
+					kopf.WaitFor(c, bath(), nil, time.Hour), kopf.WaitFor(c, bath(), isRoomReady, 60))
 				return failures[0]
 			})
 		})
-		h.build()
+		h.createHouseAndWait()
 		want := []string{
 			"register Owns(&v1.ConfigMap{})", "has no name", "is nil", "function is nil",
 			"60*time.Second",
@@ -342,13 +342,13 @@ func TestWaitForWithoutOwns(t *testing.T) {
 
 // TestWaitForWithinTheTimeout shows that a wait ends with the timeout of its handler.
 func TestWaitForWithinTheTimeout(t *testing.T) {
-	inHousehold(t, func(h household) {
+	withEnsureFixture(t, func(h ensureFixture) {
 		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waitHandler(nothing, time.Hour), kopf.Timeout(10*time.Minute))
+			s.OnCreate("wait", told.waitHandler(ignoreChange, time.Hour), kopf.Timeout(10*time.Minute))
 		})
-		h.build()
+		h.createHouseAndWait()
 		h.sleep(10 * time.Minute)
 		told.want(t, "the handler is not called after its timeout", "call, retry 0")
 		if left := h.progress("wait"); left != "" {

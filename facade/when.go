@@ -38,21 +38,22 @@ func matchesOption[O Option](name string, matches any, missing bool) O {
 	if missing {
 		err = fmt.Errorf("%s: the function is nil: without a condition, leave %s out", name, name)
 	}
-	return withFamily[O](option{name: name, err: err, matches: matches, set: func(h *handlers.Handler) {
-		h.Words.Filters = append(slices.Clip(h.Words.Filters), requirements.Criterion{Text: name, OfChange: true})
+	return withFamily[O](option{name: name, err: err, predicate: matches, set: func(h *handlers.Handler) {
+		h.FilterDescriptions.Filters = append(slices.Clip(h.FilterDescriptions.Filters),
+			requirements.Criterion{Text: name, OfChange: true})
 	}})
 }
 
 // matcherOf returns the function of such an option as F, and whether there is one.
 func matcherOf[F any](chosen []option) (matches F, given bool, err error) {
 	for _, o := range chosen {
-		if o.matches == nil {
+		if o.predicate == nil {
 			continue
 		}
 		// The compiler does not check that the type parameters of the option and of the verb are the same.
-		if matches, given = o.matches.(F); !given {
+		if matches, given = o.predicate.(F); !given {
 			return matches, false, fmt.Errorf("%s: the function is a %T, but this handler needs a %T: its objects are "+
-				"of another Go type", o.name, o.matches, matches)
+				"of another Go type", o.name, o.predicate, matches)
 		}
 	}
 	return matches, given, nil
@@ -108,7 +109,7 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 			return false, err
 		}
 		c.ID = id // a filter has no handler to take it from
-		return matches(ctx, newWatchEvent(c, what.Type)), c.finishCall(nil)
+		return matches(ctx, newWatchEvent(c, what.EventType)), c.finishCall(nil)
 	})
 	return nil
 }
@@ -124,7 +125,7 @@ func (fn admissionRegistration[T]) addRequestFilter(s Selection[T], h *handlers.
 	h.Matches = func(ctx context.Context, call *handlers.Invocation) (bool, error) {
 		a, err := fn.newAdmission(ctx, s, &handlers.Invocation{
 			Handler: described, Cause: call.Cause, Resource: call.Resource, Admission: call.Admission,
-			Given: call.Admission.ReviewedObject(),
+			EncodedObject: call.Admission.ReviewedObject(),
 		}, nil)
 		if err != nil {
 			return false, err

@@ -28,10 +28,10 @@ func TestSubFilters(t *testing.T) {
 	large := kopf.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > 3 })
 	inProd := kopf.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Labels["tier"] == "prod" })
 	for name, tc := range map[string]struct {
-		reason string
-		object func(w *Widget)
-		opts   []kopf.Option
-		called bool
+		reason     string
+		object     func(w *Widget)
+		opts       []kopf.Option
+		wantCalled bool
 	}{
 		"Matches":   {"the function returns true", func(w *Widget) { w.Spec.Size = 4 }, []kopf.Option{large}, true},
 		"OtherSize": {"the function returns false", func(w *Widget) { w.Spec.Size = 3 }, []kopf.Option{large}, false},
@@ -54,9 +54,9 @@ func TestSubFilters(t *testing.T) {
 				return nil
 			}
 			got := facadetest.NewChange(w, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), declare)
-			if called != tc.called || !got.Final || got.Err != nil {
+			if called != tc.wantCalled || !got.Final || got.Err != nil {
 				t.Errorf("%s: called %t, want %t; a sub-handler that does not match must not block its handler: %+v",
-					tc.reason, called, tc.called, got)
+					tc.reason, called, tc.wantCalled, got)
 			}
 		})
 	}
@@ -127,10 +127,10 @@ func TestWhenEvent(t *testing.T) {
 		return e.Type == kopf.WatchEventDeleted && e.Object.Spec.Owner == "me" && e.ID == "fn"
 	})
 	for name, tc := range map[string]struct {
-		reason string
-		typ    kopf.WatchEventType
-		owner  string
-		called bool
+		reason     string
+		typ        kopf.WatchEventType
+		owner      string
+		wantCalled bool
 	}{
 		"Deleted":  {"an event with the right type and object calls the handler", kopf.WatchEventDeleted, "me", true},
 		"Modified": {"an event of another type is filtered out", kopf.WatchEventModified, "me", false},
@@ -138,7 +138,7 @@ func TestWhenEvent(t *testing.T) {
 	} {
 		got := facadetest.NewWatchEvent(tc.typ, &Widget{Spec: WidgetSpec{Owner: tc.owner}}, facadetest.ID("fn")).
 			Call(t.Context(), func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }, gone)
-		if got.Called != tc.called || got.Err != nil {
+		if got.Called != tc.wantCalled || got.Err != nil {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
 		}
 	}
@@ -160,9 +160,9 @@ func TestWhenRequest(t *testing.T) {
 		})
 	}
 	for name, tc := range map[string]struct {
-		reason  string
-		options []facadetest.Option
-		called  bool
+		reason     string
+		options    []facadetest.Option
+		wantCalled bool
 	}{
 		"Matching": {"a request that matches calls the handler", []facadetest.Option{old, by("ann", false)}, true},
 		"Creation": {"a request with another operation is filtered out", nil, false},
@@ -179,7 +179,7 @@ func TestWhenRequest(t *testing.T) {
 				"Validate": facadetest.NewAdmission(larger, tc.options...).Validate(t.Context(), deny, opt),
 				"Mutate":   facadetest.NewAdmission(larger, tc.options...).Mutate(t.Context(), deny, opt),
 			} {
-				if got.Called != tc.called || got.Allowed == tc.called {
+				if got.Called != tc.wantCalled || got.Allowed == tc.wantCalled {
 					t.Errorf("%s: %s: got %+v", verb, tc.reason, got)
 				}
 			}

@@ -35,24 +35,24 @@ func TestMain(m *testing.M) {
 	runLeader()
 	console.ForwardKlog(logr.Discard(), false)
 	logf.SetLogger(funcr.New(func(_, line string) {
-		loggedToAll.Lock()
-		defer loggedToAll.Unlock()
-		loggedToAll.lines = append(loggedToAll.lines, line)
+		defaultLog.Lock()
+		defer defaultLog.Unlock()
+		defaultLog.lines = append(defaultLog.lines, line)
 	}, funcr.Options{}))
 	os.Exit(m.Run())
 }
 
 // loggedToAll has the lines that were logged without a test's own logger.
-var loggedToAll struct {
+var defaultLog struct {
 	sync.Mutex
 	lines []string
 }
 
 // countLogged counts the lines with the text.
 func countLogged(text string) (count int) {
-	loggedToAll.Lock()
-	defer loggedToAll.Unlock()
-	for _, line := range loggedToAll.lines {
+	defaultLog.Lock()
+	defer defaultLog.Unlock()
+	for _, line := range defaultLog.lines {
 		if strings.Contains(line, text) {
 			count++
 		}
@@ -183,8 +183,8 @@ func toValue(old map[string]any) any {
 	return old["spec"]
 }
 
-// one returns an operator with one creation handler.
-func one(fn func(context.Context, *Change) error, opts ...kopf.Option) *kopf.Operator {
+// newCreationOperator returns an operator with one creation handler.
+func newCreationOperator(fn func(context.Context, *Change) error, opts ...kopf.Option) *kopf.Operator {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).OnCreate("fn", fn, kopf.JoinOptions(opts...))
 	return op

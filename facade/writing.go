@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-var errOnlyReading = errors.New("a filter can neither change the object nor post events: leave that to a handler")
+var errReadOnly = errors.New("a filter can neither change the object nor post events: leave that to a handler")
 
 // Patch changes c.Object immediately, and the object in the cluster with the next write or [Change.Flush], even if the
 // handler fails. Kopf: patch, patch.fns.
@@ -35,8 +35,8 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 // logged, and the rest is written.
 func (c *Change[T]) Patch(change func(object T)) {
 	c.runLocked(func() error {
-		if c.call.Writes == nil {
-			return errOnlyReading
+		if c.call.Writer == nil {
+			return errReadOnly
 		}
 		err := c.rememberPatch(c.codec.Transform(change, c.listRules()))
 		if err == nil {
@@ -55,8 +55,8 @@ func (c *Change[T]) Patch(change func(object T)) {
 // all unwritten patches.
 func (c *Change[T]) TryPatch(change func(object T) error) {
 	c.runLocked(func() error {
-		if c.call.Writes == nil {
-			return errOnlyReading
+		if c.call.Writer == nil {
+			return errReadOnly
 		}
 		c.original.DetectChanges()
 		// The function changes a copy, so that c.Object is unchanged if it fails.
@@ -76,7 +76,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 // rememberPatch keeps a change of the object for the next write. The change cannot remove the operator's finalizer,
 // which holds the object for delete handlers.
 func (c *Change[T]) rememberPatch(change patching.Transform) error {
-	return c.call.Writes.AddTransform(patching.GuardFinalizers(c.cluster.finalizer, change))
+	return c.call.Writer.AddTransform(patching.GuardFinalizers(c.cluster.finalizer, change))
 }
 
 // patchError adds the object and the handler to an error.
@@ -92,8 +92,8 @@ func (c *Change[T]) patchError(err error) error {
 // encode to JSON fails the handler permanently. Kopf: the function's return value.
 func (c *Change[T]) SetResult(value any) {
 	c.runLocked(func() error {
-		if c.call.Writes == nil {
-			return errOnlyReading
+		if c.call.Writer == nil {
+			return errReadOnly
 		}
 		// Encode the value now, because the handler may change it before the write.
 		result, err := codec.EncodeValue(value)
@@ -102,7 +102,7 @@ func (c *Change[T]) SetResult(value any) {
 				"result of handler %q is not a JSON value: %w; give SetResult what encodes to JSON", c.ID, err,
 			))
 		}
-		if err := c.call.Writes.SetResult(result); err != nil {
+		if err := c.call.Writer.SetResult(result); err != nil {
 			return fmt.Errorf("setting the result of handler %q: %w", c.ID, err)
 		}
 		return nil
@@ -114,11 +114,11 @@ func (c *Change[T]) SetResult(value any) {
 func (c *Change[T]) Flush(ctx context.Context) error {
 	switch {
 	case c.hasNoCall():
-		return errByHand
-	case c.call.Writes == nil:
-		return errOnlyReading
+		return errWithoutOperator
+	case c.call.Writer == nil:
+		return errReadOnly
 	}
-	if err := c.call.Writes.Flush(ctx); err != nil {
+	if err := c.call.Writer.Flush(ctx); err != nil {
 		return fmt.Errorf("flushing object %s by handler %q: %w", c.objectName(), c.ID, err)
 	}
 	return nil
@@ -132,12 +132,12 @@ type updateFunc func(object client.Object, status bool, update func() error) err
 type handlerClient struct {
 	client.Client
 
-	through updateFunc
+	update updateFunc
 }
 
 // Update replaces the object.
 func (c handlerClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
-	return c.through(object, false, func() error { return c.Client.Update(ctx, object, opts...) })
+	return c.update(object, false, func() error { return c.Client.Update(ctx, object, opts...) })
 }
 
 // Status writes the status.
@@ -149,21 +149,21 @@ func (c handlerClient) SubResource(name string) client.SubResourceClient {
 	if name != "status" {
 		return next
 	}
-	return handlerStatus{SubResourceClient: next, through: c.through}
+	return handlerStatus{SubResourceClient: next, update: c.update}
 }
 
 // handlerStatus is the same for the status subresource.
 type handlerStatus struct {
 	client.SubResourceClient
 
-	through updateFunc
+	update updateFunc
 }
 
 // Update replaces the status.
 func (c handlerStatus) Update(
 	ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
-	return c.through(object, true, func() error { return c.SubResourceClient.Update(ctx, object, opts...) })
+	return c.update(object, true, func() error { return c.SubResourceClient.Update(ctx, object, opts...) })
 }
 
 // checkedClient returns a client that checks updates of the handled object. Filters get the client itself.
@@ -175,9 +175,9 @@ func (c *Change[T]) checkedClient(cluster clientSet) client.Client {
 	if parent, ok := next.(handlerClient); ok { // a sub-handler got the client of its handler
 		next = parent.Client
 	}
-	return handlerClient{Client: next, through: func(object client.Object, status bool, update func() error) error {
+	return handlerClient{Client: next, update: func(object client.Object, status bool, update func() error) error {
 		// The warning is logged once for the handler, so later updates are not checked.
-		if c.mistakes.erased.Load() {
+		if c.mistakes.erasedFields.Load() {
 			return update()
 		}
 		// Only the handled object is known well enough to compare.
@@ -195,7 +195,7 @@ func (c *Change[T]) noteErasedFields(object client.Object, status bool, update f
 	version, fields := object.GetResourceVersion(), c.erasedFields(object, status)
 	err := update()
 	if err != nil || len(fields) == 0 || object.GetResourceVersion() == version ||
-		!c.mistakes.erased.CompareAndSwap(false, true) {
+		!c.mistakes.erasedFields.CompareAndSwap(false, true) {
 		return err
 	}
 	logging.Warn(c.log, "Update by the client erased fields of the object that its Go type does not have; logged once "+

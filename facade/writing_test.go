@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// applied returns an object after the patches of an attempt.
-func applied(t *testing.T, a *execution.Attempt, to map[string]any) map[string]any {
+// applyAttempt returns an object after the patches of an attempt.
+func applyAttempt(t *testing.T, a *execution.Attempt, to map[string]any) map[string]any {
 	t.Helper()
 	patch := patching.Patch{Transforms: a.UnwrittenTransforms()}
 	result, err := patch.ApplyTo(to)
@@ -85,7 +85,12 @@ func TestPatch(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var seen *Widget
-			op := one(func(_ context.Context, ch *Change) error { ch.Patch(c.change); seen = ch.Object; return nil })
+			op := newCreationOperator(func(_ context.Context,
+				ch *Change) error {
+				ch.Patch(c.change)
+				seen = ch.Object
+				return nil
+			})
 			original := body(c.before)
 			pristine := runtime.DeepCopyJSON(original)
 			want := body(c.want)
@@ -99,7 +104,7 @@ func TestPatch(t *testing.T) {
 			if d := cmp.Diff(want, a.Call.Object); d != "" {
 				t.Errorf("%s\nworking copy: -want, +got:\n%s", c.reason, d)
 			}
-			once := applied(t, a, original)
+			once := applyAttempt(t, a, original)
 			if d := cmp.Diff(want, once); d != "" {
 				t.Errorf("%s\nwritten: -want, +got:\n%s", c.reason, d)
 			}
@@ -107,7 +112,8 @@ func TestPatch(t *testing.T) {
 				t.Errorf("the cached object was changed\n-want, +got:\n%s", d)
 			}
 			var shown Widget
-			call(t, one(func(_ context.Context, ch *Change) error { shown = *ch.Object; return nil }), once, nil)
+			call(t, newCreationOperator(func(_ context.Context, ch *Change) error { shown = *ch.Object; return nil }),
+				once, nil)
 			if d := cmp.Diff(shown.Spec, seen.Spec) + cmp.Diff(shown.Status, seen.Status); d != "" {
 				t.Errorf("%s\nthe handler does not see its own change: -want, +got:\n%s", c.reason, d)
 			}
@@ -117,7 +123,7 @@ func TestPatch(t *testing.T) {
 
 // TestPatchAfterConflict shows that a patch can be applied to a newer object, and a second time.
 func TestPatchAfterConflict(t *testing.T) {
-	op := one(func(_ context.Context, c *Change) error {
+	op := newCreationOperator(func(_ context.Context, c *Change) error {
 		c.Patch(func(w *Widget) {
 			for _, p := range w.Spec.Parts {
 				if p.Name == "mine" {
@@ -133,11 +139,11 @@ func TestPatchAfterConflict(t *testing.T) {
 	want := body(map[string]any{"owner": "them", "parts": []any{
 		map[string]any{"name": "theirs", "unknown": "kept"}, map[string]any{"name": "mine", "count": int64(0)},
 	}})
-	once := applied(t, a, fresh)
+	once := applyAttempt(t, a, fresh)
 	if d := cmp.Diff(want, once); d != "" {
 		t.Errorf("on the fresh object: -want, +got:\n%s", d)
 	}
-	if d := cmp.Diff(want, applied(t, a, once)); d != "" {
+	if d := cmp.Diff(want, applyAttempt(t, a, once)); d != "" {
 		t.Errorf("a second time, as after a lost answer: -want, +got:\n%s", d)
 	}
 }
@@ -168,7 +174,7 @@ func TestPatchUnstructured(t *testing.T) {
 	if d := cmp.Diff(want, a.Call.Object); d != "" {
 		t.Errorf("working copy: -want, +got:\n%s", d)
 	}
-	if d := cmp.Diff(want, applied(t, a, original)); d != "" {
+	if d := cmp.Diff(want, applyAttempt(t, a, original)); d != "" {
 		t.Errorf("written: -want, +got:\n%s", d)
 	}
 }
@@ -215,7 +221,8 @@ func TestPatchesThatFail(t *testing.T) {
 // TestOwnErrorAndFailedPatch shows that a handler's own error and that of its patch are both reported.
 func TestOwnErrorAndFailedPatch(t *testing.T) {
 	own := errors.New("own")
-	a := call(t, one(func(_ context.Context, c *Change) error { c.Patch(nil); return own }), body(nil), nil)
+	a := call(t, newCreationOperator(func(_ context.Context, c *Change) error { c.Patch(nil); return own }), body(nil),
+		nil)
 	if !errors.Is(a.Outcome.Err, own) || !strings.Contains(a.Outcome.Err.Error(), "nil pointer") {
 		t.Errorf("both errors must be reported, got: %v", a.Outcome.Err)
 	}
@@ -223,7 +230,7 @@ func TestOwnErrorAndFailedPatch(t *testing.T) {
 
 // TestPatchOfFailedAttempt shows that the patches of a failed attempt are written.
 func TestPatchOfFailedAttempt(t *testing.T) {
-	op := one(func(_ context.Context, c *Change) error {
+	op := newCreationOperator(func(_ context.Context, c *Change) error {
 		c.Patch(func(w *Widget) { w.Status.Host = "h" })
 		return errors.New("failed afterwards")
 	})
@@ -235,7 +242,8 @@ func TestPatchOfFailedAttempt(t *testing.T) {
 // TestGoroutinesLeftBehind shows that a goroutine cannot change or read anything after its handler has returned.
 func TestGoroutinesLeftBehind(t *testing.T) {
 	left := make(chan *Change, 1)
-	a := call(t, one(func(_ context.Context, c *Change) error { left <- c; return nil }), body(nil), nil)
+	a := call(t, newCreationOperator(func(_ context.Context, c *Change) error { left <- c; return nil }), body(nil),
+		nil)
 	c := <-left
 	c.Patch(func(w *Widget) { w.Status.Host = "late" })
 	c.SetResult("late")
@@ -249,7 +257,7 @@ func TestGoroutinesLeftBehind(t *testing.T) {
 
 // TestConcurrentPatches shows that patches of concurrent goroutines are all applied.
 func TestConcurrentPatches(t *testing.T) {
-	op := one(func(_ context.Context, c *Change) error {
+	op := newCreationOperator(func(_ context.Context, c *Change) error {
 		done := make(chan struct{})
 		for range 4 {
 			go func() {

@@ -7,10 +7,10 @@ import (
 
 // CombinedGate derives the state of one gate from several parts. All methods may be called concurrently.
 type CombinedGate struct {
-	mu    sync.Mutex
-	gate  WriteGate
-	byAll bool // closed only if all parts are closed; otherwise one closed part is enough
-	parts map[*GatePart]struct{}
+	mu            sync.Mutex
+	gate          WriteGate
+	isClosedByAll bool // closed only if all parts are closed; otherwise one closed part is enough
+	parts         map[*GatePart]struct{}
 }
 
 // ClosedByAny returns a combined gate that is closed while any of its parts is closed. Writes end with the first part.
@@ -20,14 +20,14 @@ func ClosedByAny(gate WriteGate) *CombinedGate {
 
 // ClosedByAll returns a combined gate that is closed while all of its parts are closed. Writes end with the last part.
 func ClosedByAll(gate WriteGate) *CombinedGate {
-	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}, byAll: true}
+	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}, isClosedByAll: true}
 }
 
 // GatePart is one part of a combined gate.
 type GatePart struct {
-	combined *CombinedGate
-	closed   bool
-	end      time.Time // zero has no limit
+	combined      *CombinedGate
+	closed        bool
+	writableUntil time.Time // zero has no limit
 }
 
 // AddPart returns a new part, which is open. It does not change the gate before its first call.
@@ -46,7 +46,7 @@ func (p *GatePart) Set(closed bool) {
 
 // AllowWritesUntil sets the end of the part.
 func (p *GatePart) AllowWritesUntil(end time.Time) {
-	p.combined.updatePart(func() { p.end = end })
+	p.combined.updatePart(func() { p.writableUntil = end })
 }
 
 // Remove removes the part from its gate. A gate without parts is open.
@@ -65,12 +65,12 @@ func (c *CombinedGate) updatePart(change func()) {
 	for part := range c.parts {
 		// With ClosedByAny, one closed part closes the gate. With ClosedByAll, one open part opens it. In both cases,
 		// that part overrides the state which the parts before it gave.
-		if isFirst || part.closed != c.byAll {
+		if isFirst || part.closed != c.isClosedByAll {
 			closed = part.closed
 		}
 		// The earliest end counts, or the latest one with ClosedByAll.
-		if isFirst || endsBefore(part.end, end) != c.byAll {
-			end = part.end
+		if isFirst || endsBefore(part.writableUntil, end) != c.isClosedByAll {
+			end = part.writableUntil
 		}
 		isFirst = false
 	}

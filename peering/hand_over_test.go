@@ -22,19 +22,19 @@ func TestHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimulation(t)
-		defer w.end()
+		defer w.stopAll()
 		low := w.startOperator("low", 1, 0)
-		low.takeLong(30 * time.Second)
+		low.setAttemptDuration(30 * time.Second)
 		time.Sleep(5 * time.Second)
-		w.want("an operator alone acts", "low")
+		w.requireOpen("an operator alone acts", "low")
 		high := w.startOperator("high", 2, 0)
 		time.Sleep(20 * time.Second)
-		w.want("no operator begins while an attempt is running")
+		w.requireOpen("no operator begins while an attempt is running")
 		time.Sleep(20 * time.Second)
-		w.want("the higher priority acts after the attempt", "high")
-		high.leave()
+		w.requireOpen("the higher priority acts after the attempt", "high")
+		high.stopGracefully()
 		time.Sleep(time.Second)
-		w.want("the lower priority acts after the record is removed", "low")
+		w.requireOpen("the lower priority acts after the record is removed", "low")
 	})
 }
 
@@ -47,12 +47,12 @@ func TestEquals(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newSimulation(t)
-				defer w.end()
+				defer w.stopAll()
 				for _, identity := range order {
 					w.startOperator(identity, 7, 0)
 					time.Sleep(10 * time.Second)
 				}
-				w.want("the smaller identity acts", "a")
+				w.requireOpen("the smaller identity acts", "a")
 			})
 		})
 	}
@@ -68,18 +68,18 @@ func TestLostOperators(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					w := newSimulation(t)
-					defer w.end()
+					defer w.stopAll()
 					high, _ := w.startOperator("high", 2, clock), w.startOperator("low", 1, 0)
 					time.Sleep(3*time.Minute + 7*time.Second)
-					w.want("the higher priority acts with any clock", "high")
-					if high.cutOff(true); dies {
-						high.die()
+					w.requireOpen("the higher priority acts with any clock", "high")
+					if high.setDisconnected(true); dies {
+						high.kill()
 					}
 					time.Sleep(peering.DefaultLifetime + 10*time.Second)
-					w.want("the next operator acts after one is lost", "low")
-					if high.cutOff(false); !dies {
+					w.requireOpen("the next operator acts after one is lost", "low")
+					if high.setDisconnected(false); !dies {
 						time.Sleep(15 * time.Second) // a request without an answer takes 10
-						w.want("the higher priority acts when it is back", "high")
+						w.requireOpen("the higher priority acts when it is back", "high")
 					}
 				})
 			})
@@ -96,41 +96,41 @@ func TestTurbulence(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w, random := newSimulation(t), rand.New(rand.NewPCG(seed, 1))
-				defer w.end()
+				defer w.stopAll()
 				for i, priority := range []int{3, 1, 2, 3, random.IntN(5)} {
 					w.startOperator(fmt.Sprintf("%c-%d", 'e'-rune(i), priority), priority,
 						time.Duration(random.IntN(121)-60)*time.Second)
 				}
 				for range 20 {
 					time.Sleep(time.Duration(random.IntN(60000)) * time.Millisecond)
-					w.disturb(random)
+					w.disturbRandomOperator(random)
 				}
 			})
 		})
 	}
 }
 
-// disturb kills, replaces or cuts off an operator at random. It always leaves one operator alone.
-func (w *operatorSimulation) disturb(random *rand.Rand) {
+// disturbRandomOperator kills, replaces or cuts off an operator at random. It always leaves one operator alone.
+func (w *operatorSimulation) disturbRandomOperator(random *rand.Rand) {
 	w.mu.Lock()
-	alive := slices.DeleteFunc(slices.Clone(w.all), func(r *simulatedOperator) bool { return r.dead })
-	quiet := time.Since(w.acting)
+	alive := slices.DeleteFunc(slices.Clone(w.operators), func(r *simulatedOperator) bool { return r.dead })
+	quiet := time.Since(w.lastActed)
 	w.mu.Unlock()
 	if most := 2*peering.DefaultLifetime + 20*time.Second; quiet > most {
-		w.t.Errorf("%s: no operator has acted for %s\n%s", w.now(), quiet, strings.Join(w.log, "\n"))
+		w.t.Errorf("%s: no operator has acted for %s\n%s", w.elapsedText(), quiet, strings.Join(w.log, "\n"))
 	}
 	one := alive[1+random.IntN(len(alive)-1)]
-	switch clock := one.clock; random.IntN(3) {
+	switch clock := one.clockSkew; random.IntN(3) {
 	case 0:
-		one.die()
+		one.kill()
 		w.startOperator(one.name()+"'", one.member.Self.Priority, clock)
 	case 1:
-		one.cutOff(true)
-		time.AfterFunc(time.Duration(random.IntN(150))*time.Second, func() { one.cutOff(false) })
+		one.setDisconnected(true)
+		time.AfterFunc(time.Duration(random.IntN(150))*time.Second, func() { one.setDisconnected(false) })
 	default:
 		if one.name() != "" && len(alive) > 3 {
 			go func() {
-				one.leave()
+				one.stopGracefully()
 				w.mu.Lock()
 				one.dead = true
 				w.mu.Unlock()
@@ -145,17 +145,17 @@ func TestTakeOverWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimulation(t)
-		defer w.end()
-		w.bench.server.Edit(w.bench.resource, "", "default", func(object map[string]any) {
+		defer w.stopAll()
+		w.fixture.server.Edit(w.fixture.resource, "", "default", func(object map[string]any) {
 			object["status"] = map[string]any{"python": map[string]any{
 				"priority": int64(1), "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
 			}}
 		})
 		w.startOperator("high", 2, 0)
 		time.Sleep(4 * time.Second)
-		w.want("no operator acts while a peer of Kopf may act")
+		w.requireOpen("no operator acts while a peer of Kopf may act")
 		time.Sleep(2 * time.Second)
-		w.want("the new operator acts after the wait", "high")
+		w.requireOpen("the new operator acts after the wait", "high")
 	})
 }
 
@@ -170,7 +170,7 @@ func TestBeats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, vectors.Fields{}, peering.Member{
+				b := newMemberFixture(t, vectors.Fields{}, peering.Member{
 					Self: peering.Self{Identity: "me"}, Jitter: c.jitter,
 				})
 				var refused atomic.Bool

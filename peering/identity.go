@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Person describes a process whose pod does not have an identity of its own.
-type Person struct {
+// ProcessInfo describes a process whose pod does not have an identity of its own.
+type ProcessInfo struct {
 	// User and Host are the owner of the process and its host.
 	User, Host string
 	// Started and Random distinguish the processes of a user on a host.
@@ -26,7 +26,7 @@ type Person struct {
 // OperatorIdentity returns the name of an operator among its peers: $POD_ID, or a text from the person. A record that
 // is written by hand, such as to pause all operators, does not have a process, so its identity is always the same.
 // Kopf: detect_own_id.
-func OperatorIdentity(pod string, p Person, byHand bool) string {
+func OperatorIdentity(pod string, p ProcessInfo, byHand bool) string {
 	switch who := p.User + "@" + p.Host; {
 	case pod != "":
 		return pod
@@ -41,8 +41,8 @@ func OperatorIdentity(pod string, p Person, byHand bool) string {
 const alphabet = "abcdefhijklmnopqrstuvwxyz0123456789"
 
 // CurrentProcess returns the person of this process. Unknown values are replaced by "unknown".
-func CurrentProcess(ctx context.Context) Person {
-	p := Person{User: "unknown", Started: time.Now(), Random: randomText(3)}
+func CurrentProcess(ctx context.Context) ProcessInfo {
+	p := ProcessInfo{User: "unknown", Started: time.Now(), Random: randomText(3)}
 	if account, err := user.Current(); err == nil {
 		p.User = account.Username
 	}

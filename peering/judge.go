@@ -10,13 +10,13 @@ import (
 type PeerVerdict struct {
 	// Blockers are the live peers for which the operator must pause.
 	Blockers []string
-	// Equals are the blockers of the same priority, which pause as well.
-	Equals []string
-	// Acting are the live peers of this framework that pause for the operator, but are not idle yet.
-	Acting []string
-	// Silent are the live peers that pause for the operator, and do not report when they are idle, such as those of
-	// Kopf.
-	Silent []string
+	// EqualPeers are the blockers of the same priority, which pause as well.
+	EqualPeers []string
+	// ActingPeers are the live peers of this framework that pause for the operator, but are not idle yet.
+	ActingPeers []string
+	// SilentPeers are the live peers that pause for the operator, and do not report when they are idle, such as those
+	// of Kopf.
+	SilentPeers []string
 	// Expired are the identities of records that have ended. The operator's own can be among them.
 	Expired []string
 	// Wake is when the first blocker expires unless it renews its record. It is zero without blockers.
@@ -54,7 +54,7 @@ func JudgeRecords(self Self, records map[string]PeerRecord, now time.Time) (v Pe
 			v.addYieldingPeer(identity, record)
 			continue
 		case record.Priority == self.Priority:
-			v.Equals = append(v.Equals, identity)
+			v.EqualPeers = append(v.EqualPeers, identity)
 		}
 		v.Blockers = append(v.Blockers, identity)
 		if expires := record.ExpiresAt(); v.Wake.IsZero() || expires.Before(v.Wake) {
@@ -69,9 +69,9 @@ func JudgeRecords(self Self, records map[string]PeerRecord, now time.Time) (v Pe
 func (v *PeerVerdict) addYieldingPeer(identity string, record PeerRecord) {
 	switch {
 	case record.Runtime == "" || record.Busy == nil:
-		v.Silent = append(v.Silent, identity)
+		v.SilentPeers = append(v.SilentPeers, identity)
 	case !record.isIdle():
-		v.Acting = append(v.Acting, identity)
+		v.ActingPeers = append(v.ActingPeers, identity)
 	}
 }
 

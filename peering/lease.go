@@ -16,12 +16,12 @@ import (
 const (
 	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer than
 	// this can lose its lease before its elector notices.
-	slack = 5 * time.Second
+	leaseMargin = 5 * time.Second
 	// pulse is how often a process checks whether it was suspended.
-	pulse = time.Second
+	suspensionCheckInterval = time.Second
 	// decided is the default of LeaseDuration. An elector that has run for this long after a suspension has either
 	// renewed the lease or ended the process.
-	decided = 15 * time.Second
+	leaseDuration = 15 * time.Second
 )
 
 // Lease closes a write gate when the process may have lost the leader election lease of its manager without noticing,
@@ -31,10 +31,10 @@ const (
 // default timing of a manager: after a suspension that is longer than slack, it keeps the gate closed until the elector
 // has had time to decide.
 type Lease struct {
-	mu    sync.Mutex
-	lock  resourcelock.Interface // nil unless a lock is wrapped
-	gate  WriteGate              // nil before it is set
-	until time.Time              // end of the permission to write; zero has no limit
+	mu            sync.Mutex
+	lock          resourcelock.Interface // nil unless a lock is wrapped
+	gate          WriteGate              // nil before it is set
+	writableUntil time.Time              // end of the permission to write; zero has no limit
 }
 
 // WrapLock returns a lock that reports its renewals: the gate allows writes for seven eighths of the lease duration,
@@ -51,14 +51,14 @@ func (l *Lease) SetGate(gate WriteGate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gate = gate
-	gate.AllowWritesUntil(l.until)
+	gate.AllowWritesUntil(l.writableUntil)
 }
 
 // allowWritesUntil sets the time when the permission to write ends.
 func (l *Lease) allowWritesUntil(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.until = until; l.gate != nil {
+	if l.writableUntil = until; l.gate != nil {
 		l.gate.AllowWritesUntil(until)
 	}
 }
@@ -72,7 +72,7 @@ func (l *Lease) WatchForSuspensions(ctx context.Context) {
 	if seen {
 		return
 	}
-	ticker := time.NewTicker(pulse)
+	ticker := time.NewTicker(suspensionCheckInterval)
 	defer ticker.Stop()
 	last, reopen := time.Now(), time.Time{}
 	for ctx.Err() == nil {
@@ -80,14 +80,14 @@ func (l *Lease) WatchForSuspensions(ctx context.Context) {
 		now := time.Now()
 		// After a suspension, the elector may still believe that it leads. It needs up to a full lease duration to
 		// renew the lease or to end the process.
-		if stood := elapsedBetween(last, now); stood > slack {
+		if stood := elapsedBetween(last, now); stood > leaseMargin {
 			logging.Warn(logf.FromContext(ctx), "Pausing operations, as the process stood still for longer than its "+
-				"lease allows, and another process may lead", "stood", stood.String(), "for", decided.String())
-			reopen = now.Add(decided)
+				"lease allows, and another process may lead", "stood", stood.String(), "for", leaseDuration.String())
+			reopen = now.Add(leaseDuration)
 		}
 		// The permission is not extended before reopen.
 		if last = now; !now.Before(reopen) {
-			l.allowWritesUntil(now.Add(slack))
+			l.allowWritesUntil(now.Add(leaseMargin))
 		}
 		select {
 		case <-ctx.Done():

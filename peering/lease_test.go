@@ -42,12 +42,12 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 		record := resourcelock.LeaderElectionRecord{HolderIdentity: "me", LeaseDurationSeconds: 16}
 		wantEnd := func(reason string, want time.Duration) {
 			t.Helper()
-			if got := gate.end.Load().Sub(began); got != want {
+			if got := gate.writableUntil.Load().Sub(began); got != want {
 				t.Errorf("%s: writes are allowed for %s, want %s", reason, got, want)
 			}
 		}
 		lease.SetGate(gate)
-		if !gate.end.Load().IsZero() {
+		if !gate.writableUntil.Load().IsZero() {
 			t.Error("a process that never led must not have a limit")
 		}
 		if err := seen.Create(t.Context(), record); err != nil {
@@ -65,7 +65,7 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 		wantEnd("a refused renewal does not extend the lease", 15*time.Second)
 		next := &fencedGate{}
 		lease.SetGate(next)
-		if got := next.end.Load().Sub(began); got != 15*time.Second {
+		if got := next.writableUntil.Load().Sub(began); got != 15*time.Second {
 			t.Errorf("another gate is allowed to write for %s", got)
 		}
 		gate, lock.failure = next, nil
@@ -90,7 +90,7 @@ func (g *frozenGate) AllowWritesUntil(end time.Time) {
 	time.Sleep(time.Duration(g.freeze.Swap(0)))
 }
 
-func (g *frozenGate) mayWrite() bool { return time.Now().Before(*g.end.Load()) }
+func (g *frozenGate) mayWrite() bool { return time.Now().Before(*g.writableUntil.Load()) }
 
 // TestLeaseOfProcessThatStoodStill shows that a process that was suspended for longer than the slack of its lease may
 // not write until its elector has renewed the lease, or has ended the process. The test does not see renewals.
@@ -135,7 +135,7 @@ func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 				}
 				cancel()
 				<-done
-				if !gate.end.Load().IsZero() {
+				if !gate.writableUntil.Load().IsZero() {
 					t.Error("the end of the handlers must remove the limit")
 				}
 			})

@@ -52,11 +52,11 @@ func (*Lock) AllowWritesUntil(time.Time) {}
 var errNotFree = errors.New("another operator of the peering may act")
 
 // others is the holder's identity in the lock while this process must not lead. It must differ from each identity.
-const others = "another operator of the peering"
+const foreignHolder = "another operator of the peering"
 
 // othersLease is how many seconds an elector waits for the lease of others. Each reading of the lock returns a fresh
 // renew time, so the lease never expires while the lock is closed.
-const othersLease = 15
+const foreignLeaseSeconds = 15
 
 // Get returns the record of this process if it leads, a not-found error if it may lead, and otherwise a fresh record of
 // the others.
@@ -67,7 +67,7 @@ func (l *Lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte,
 	switch {
 	case !l.open:
 		record = &resourcelock.LeaderElectionRecord{
-			HolderIdentity: others, LeaseDurationSeconds: othersLease, RenewTime: metav1.Now(),
+			HolderIdentity: foreignHolder, LeaseDurationSeconds: foreignLeaseSeconds, RenewTime: metav1.Now(),
 		}
 	case record == nil:
 		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "peering"}, l.name)

@@ -57,7 +57,7 @@ func TestLock(t *testing.T) {
 // are set.
 func TestCombinedGates(t *testing.T) {
 	t.Parallel()
-	soon, late, never := now.Add(time.Minute), now.Add(time.Hour), time.Time{}
+	soon, late, never := testTime.Add(time.Minute), testTime.Add(time.Hour), time.Time{}
 	type part struct {
 		closed bool
 		end    time.Time
@@ -78,7 +78,7 @@ func TestCombinedGates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, order := range [][]part{tc.parts, {tc.parts[1], tc.parts[0]}} {
-				g := &ended{}
+				g := &limitedGate{}
 				combined := tc.combine(g)
 				var all []*peering.GatePart
 				for _, p := range order {
@@ -87,15 +87,15 @@ func TestCombinedGates(t *testing.T) {
 					one.AllowWritesUntil(p.end)
 					all = append(all, one)
 				}
-				if got := (part{g.closed.Load(), g.end}); got != tc.want {
+				if got := (part{g.closed.Load(), g.writableUntil}); got != tc.want {
 					t.Errorf("%v: want %v, got %v", order, tc.want, got)
 				}
 				all[0].Remove()
-				if got := (part{g.closed.Load(), g.end}); got != order[1] {
+				if got := (part{g.closed.Load(), g.writableUntil}); got != order[1] {
 					t.Errorf("%v: the gate must follow the remaining part, got %v", order, got)
 				}
 				all[1].Remove()
-				if got := (part{g.closed.Load(), g.end}); got != (part{}) {
+				if got := (part{g.closed.Load(), g.writableUntil}); got != (part{}) {
 					t.Errorf("%v: the gate must open without parts, got %v", order, got)
 				}
 			}
@@ -103,10 +103,10 @@ func TestCombinedGates(t *testing.T) {
 	}
 }
 
-type ended struct {
+type limitedGate struct {
 	gate
 
-	end time.Time
+	writableUntil time.Time
 }
 
-func (e *ended) AllowWritesUntil(end time.Time) { e.end = end }
+func (e *limitedGate) AllowWritesUntil(end time.Time) { e.writableUntil = end }

@@ -137,8 +137,8 @@ func (m *Membership) leavePeering(ctx context.Context) {
 	// From here on, decisions do not open the gate again.
 	s.hasLeft, s.isClosed = true, true
 	m.gate.Set(true)
-	if m.alarm != nil {
-		m.alarm.Stop()
+	if m.decisionTimer != nil {
+		m.decisionTimer.Stop()
 	}
 	hasPlace := s.record != recordUnavailable
 	m.mu.Unlock()

@@ -47,9 +47,9 @@ type Member struct {
 	// Skew is how far clocks may differ. The operator does not wait for a peer whose record has expired for longer.
 	// Default: [DefaultSkew]; negative is zero.
 	Skew time.Duration
-	// Wait is how long the operator waits, with its record published, for peers that cannot report that they are idle,
-	// such as those of Kopf. Zero or less does not wait.
-	Wait time.Duration
+	// SilentPeerWait is how long the operator waits, with its record published, for peers that cannot report that they
+	// are idle, such as those of Kopf. Zero or less does not wait.
+	SilentPeerWait time.Duration
 	// Mandatory pauses the operator while its record cannot be published, because the object is missing or writing is
 	// forbidden. Otherwise it acts alone then.
 	Mandatory bool
@@ -91,7 +91,7 @@ func (m Member) runningAttempts() int {
 // No two members of one object act at once, even if their clocks differ:
 //
 //   - The gate opens when the record reports that the operator acts, and all peers that must yield report that they are
-//     idle. For peers that cannot report that, the operator waits for [Member.Wait].
+//     idle. For peers that cannot report that, the operator waits for [Member.SilentPeerWait].
 //   - The gate closes 2 seconds before the record expires for others, but not before half of its lifetime, counted from
 //     the sending of the last confirmed record. The gate gets this time in advance.
 //   - When the last attempt has ended, the record reports that, and is removed. The operator waits for attempts no
@@ -107,10 +107,10 @@ type Membership struct {
 
 	removals sync.WaitGroup // of expired records, at most one at a time
 
-	mu     sync.Mutex
-	state  memberState
-	alarm  *time.Timer       // for decisions that change by time alone
-	logged map[string]string // by matter, to log each state once
+	mu            sync.Mutex
+	state         memberState
+	decisionTimer *time.Timer       // for decisions that change by time alone
+	logged        map[string]string // by matter, to log each state once
 }
 
 // JoinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already

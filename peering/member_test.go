@@ -15,11 +15,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// record returns the record of a live operator.
-func record(priority int, runtime string) peering.PeerRecord {
-	return peering.PeerRecord{Priority: priority, Lifetime: time.Minute, LastSeen: now.Add(-time.Second),
+// liveRecord returns the record of a live operator.
+func liveRecord(priority int, runtime string) peering.PeerRecord {
+	return peering.PeerRecord{Priority: priority, Lifetime: time.Minute, LastSeen: testTime.Add(-time.Second),
 		Runtime: runtime}
 }
 
@@ -32,27 +32,27 @@ func TestJudgeAmongEquals(t *testing.T) {
 		want   []string
 	}{
 		"all pause, as in Kopf": {
-			false, map[string]peering.PeerRecord{"z": record(0, ours)}, []string{"z"},
+			false, map[string]peering.PeerRecord{"z": liveRecord(0, ours)}, []string{"z"},
 		},
 		"the smallest identity acts": {
-			true, map[string]peering.PeerRecord{"z": record(0, ours)}, nil,
+			true, map[string]peering.PeerRecord{"z": liveRecord(0, ours)}, nil,
 		},
 		"the others wait for the smallest": {
-			true, map[string]peering.PeerRecord{"a": record(0, ours), "z": record(0, ours)}, []string{"a"},
+			true, map[string]peering.PeerRecord{"a": liveRecord(0, ours), "z": liveRecord(0, ours)}, []string{"a"},
 		},
 		"a peer of Kopf pauses for us, so we do for it": {
-			true, map[string]peering.PeerRecord{"z": record(0, "")}, []string{"z"},
+			true, map[string]peering.PeerRecord{"z": liveRecord(0, "")}, []string{"z"},
 		},
 		"a higher priority acts, whatever its identity": {
-			true, map[string]peering.PeerRecord{"z": record(1, ours)}, []string{"z"},
+			true, map[string]peering.PeerRecord{"z": liveRecord(1, ours)}, []string{"z"},
 		},
 		"a lower priority does not, whatever its identity": {
-			true, map[string]peering.PeerRecord{"a": record(-1, ours)}, nil,
+			true, map[string]peering.PeerRecord{"a": liveRecord(-1, ours)}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			verdict := peering.JudgeRecords(peering.Self{Identity: "m", Elects: c.elects}, c.others, now)
+			verdict := peering.JudgeRecords(peering.Self{Identity: "m", Elects: c.elects}, c.others, testTime)
 			if delta := cmp.Diff(c.want, verdict.Blockers); delta != "" {
 				t.Errorf("the operator m has wrong blockers, -want, +got:\n%s", delta)
 			}
@@ -64,12 +64,12 @@ func TestJudgeAmongEquals(t *testing.T) {
 func TestOneOfOursActs(t *testing.T) {
 	t.Parallel()
 	records := map[string]peering.PeerRecord{
-		"b": record(5, "x"), "a": record(5, "x"), "c": record(5, "x"), "d": record(3, "x"),
+		"b": liveRecord(5, "x"), "a": liveRecord(5, "x"), "c": liveRecord(5, "x"), "d": liveRecord(3, "x"),
 	}
 	var acting []string
 	for identity, own := range records {
 		self := peering.Self{Identity: identity, Priority: own.Priority, Elects: true}
-		if !peering.JudgeRecords(self, records, now).IsPaused() {
+		if !peering.JudgeRecords(self, records, testTime).IsPaused() {
 			acting = append(acting, identity)
 		}
 	}
@@ -96,7 +96,7 @@ func TestDecodeMalformed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			object := map[string]any{"status": map[string]any{"him": c.record, "her": map[string]any{}}}
-			records, err := peering.DecodeRecords(object, now)
+			records, err := peering.DecodeRecords(object, testTime)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %s in it", err, c.want)
 			}
@@ -105,7 +105,7 @@ func TestDecodeMalformed(t *testing.T) {
 			}
 		})
 	}
-	if _, err := peering.DecodeRecords(map[string]any{"status": "x"}, now); err == nil {
+	if _, err := peering.DecodeRecords(map[string]any{"status": "x"}, testTime); err == nil {
 		t.Error("a status that is a text must be an error")
 	}
 }
@@ -125,7 +125,7 @@ func TestDecodeLifetimes(t *testing.T) {
 		"the longest int": {int64(1<<63 - 1), century},
 	} {
 		object := map[string]any{"status": map[string]any{"him": map[string]any{"lifetime": c.value}}}
-		records, err := peering.DecodeRecords(object, now)
+		records, err := peering.DecodeRecords(object, testTime)
 		if err != nil || records["him"].Lifetime != c.want {
 			t.Errorf("%s: %v gives %s, %v", name, c.value, records["him"].Lifetime, err)
 		}
@@ -136,7 +136,7 @@ func TestDecodeLifetimes(t *testing.T) {
 func TestReactionGoesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, vectors.Fields{}, peering.Member{Self: peering.Self{Identity: "me"}, KopfRules: true})
+		b := newMemberFixture(t, vectors.Fields{}, peering.Member{Self: peering.Self{Identity: "me"}, KopfRules: true})
 		b.connection.Before = func(context.Context, memapi.Request) error { return memapi.NewRefusal(404) }
 		object := map[string]any{
 			"metadata": map[string]any{"name": "default"},
@@ -167,7 +167,7 @@ func TestReactionGoesOnAfterErrors(t *testing.T) {
 func TestKeepAliveGoesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, vectors.Fields{}, peering.Member{
+		b := newMemberFixture(t, vectors.Fields{}, peering.Member{
 			Self: peering.Self{Identity: "me"}, Busy: func() int { return 2 },
 		})
 		count := 0

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Stored is a peering object in a cluster.
-type Stored struct {
+// StoredObject is a peering object in a cluster.
+type StoredObject struct {
 	// Client writes the object.
 	Client client.Client
 	// Kind is KopfPeering or ClusterKopfPeering, in one of Kopf's two API groups.
@@ -21,9 +21,9 @@ type Stored struct {
 	Namespace string
 	// Name is the name of the object.
 	Name string
-	// Subresource is true if the kind has a /status subresource. The API server ignores the status in patches of the
+	// HasStatus is true if the kind has a /status subresource. The API server ignores the status in patches of the
 	// main resource then.
-	Subresource bool
+	HasStatus bool
 }
 
 // PatchStatus merges records into the status, and removes those that are nil. It returns the resulting object.
@@ -32,7 +32,7 @@ type Stored struct {
 //
 // It returns the client's errors: apierrors.IsNotFound if there is no such object, because the operator never creates
 // it; apierrors.IsConflict if the object does not have the given resourceVersion.
-func (s Stored) PatchStatus(
+func (s StoredObject) PatchStatus(
 	ctx context.Context, status map[string]any, resourceVersion string,
 ) (map[string]any, error) {
 	content := map[string]any{"status": status}
@@ -49,7 +49,7 @@ func (s Stored) PatchStatus(
 	object.SetNamespace(s.Namespace)
 	object.SetName(s.Name)
 	patch := client.RawPatch(types.MergePatchType, data)
-	if s.Subresource {
+	if s.HasStatus {
 		err = s.Client.Status().Patch(ctx, object, patch)
 	} else {
 		err = s.Client.Patch(ctx, object, patch)
@@ -59,6 +59,6 @@ func (s Stored) PatchStatus(
 
 // WriteRecord writes a record on behalf of a user, or removes it if the record does not have a lifetime. It returns the
 // resulting object, and the errors of PatchStatus.
-func (s Stored) WriteRecord(ctx context.Context, identity string, record PeerRecord) (map[string]any, error) {
+func (s StoredObject) WriteRecord(ctx context.Context, identity string, record PeerRecord) (map[string]any, error) {
 	return s.PatchStatus(ctx, map[string]any{identity: record.encodeFields()}, "")
 }

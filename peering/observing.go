@@ -89,11 +89,11 @@ func (m *Membership) applyDecision(now time.Time) {
 // setAlarm schedules the next decision that depends on time alone. The loop cannot do that: the gate must close in time
 // even while a request is running.
 func (m *Membership) setAlarm(now time.Time) {
-	if m.alarm != nil {
-		m.alarm.Stop()
+	if m.decisionTimer != nil {
+		m.decisionTimer.Stop()
 	}
 	if next := m.state.nextDecision(now); !next.IsZero() {
-		m.alarm = time.AfterFunc(time.Until(next), func() {
+		m.decisionTimer = time.AfterFunc(time.Until(next), func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.applyDecision(time.Now())

@@ -27,13 +27,13 @@ func (g *pendingGate) Set(bool) { g.isPending = false }
 
 func (g *pendingGate) AllowWritesUntil(time.Time) { g.isPending = true }
 
-// answers is a peering object with a peer of a higher priority, or without peers.
-type answers struct {
+// answeringObject is a peering object with a peer of a higher priority, or without peers.
+type answeringObject struct {
 	version int
 	isAlone bool
 }
 
-func (a *answers) PatchStatus(_ context.Context, status map[string]any, _ string) (map[string]any, error) {
+func (a *answeringObject) PatchStatus(_ context.Context, status map[string]any, _ string) (map[string]any, error) {
 	a.version++
 	if !a.isAlone {
 		status["him"] = map[string]any{"priority": int64(9), "lifetime": int64(3600)}
@@ -49,7 +49,7 @@ func (a *answers) PatchStatus(_ context.Context, status map[string]any, _ string
 func TestDecisionWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	gate, isOver, wasReleased := &pendingGate{}, atomic.Bool{}, atomic.Bool{}
-	m := Member{Self: testSelf, Name: "default"}.JoinObject(t.Context(), &answers{}, gate)
+	m := Member{Self: testSelf, Name: "default"}.JoinObject(t.Context(), &answeringObject{}, gate)
 	var others sync.WaitGroup
 	for range 3 {
 		others.Go(func() {
@@ -94,7 +94,7 @@ func TestObservationAfterWaiting(t *testing.T) {
 	unlocked := time.Now()
 	m.mu.Unlock()
 	<-done
-	if seen := m.state.peers.all["him"].firstSeen; seen.Before(unlocked) {
+	if seen := m.state.peers.entries["him"].firstSeen; seen.Before(unlocked) {
 		t.Errorf("the record was seen %s before the lock was free", unlocked.Sub(seen))
 	}
 }
@@ -124,19 +124,20 @@ func TestAnswerAfterSuspension(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := &testGate{}
-		m := Member{Self: testSelf, Name: "default", Acting: true}.JoinObject(t.Context(), &answers{isAlone: true},
+		m := Member{Self: testSelf, Name: "default", Acting: true}.JoinObject(t.Context(),
+			&answeringObject{isAlone: true},
 			gate)
 		if err := m.writeOwnRecord(t.Context()); err != nil || gate.isClosed.Load() {
 			t.Fatalf("the operator does not act with its record: %v", err)
 		}
 		m.mu.Lock()
-		m.alarm.Stop() // a suspended process has no alarms
+		m.decisionTimer.Stop() // a suspended process has no alarms
 		m.mu.Unlock()
 		time.Sleep(DefaultLifetime)
 		if err := m.writeOwnRecord(t.Context()); err != nil || !gate.isClosed.Load() {
 			t.Fatalf("the operator acts at once after its record expired: %v", err)
 		}
-		time.Sleep(settling)
+		time.Sleep(settlingTime)
 		synctest.Wait() // the alarm is at the same moment
 		if gate.isClosed.Load() {
 			t.Error("the operator does not act again")

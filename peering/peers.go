@@ -11,10 +11,10 @@ const DefaultSkew = 2 * time.Minute
 // peerTable is the set of records that a member has seen. It stores when each of them was first seen by the local
 // clock, because the times in the records were written by other clocks, which can be wrong.
 type peerTable struct {
-	own          string // the identity whose record never counts as removed
+	ownIdentity  string // the identity whose record never counts as removed
 	skew         time.Duration
 	datesUndated bool // records without a time count from when they were first seen
-	all          map[string]peerEntry
+	entries      map[string]peerEntry
 }
 
 // peerEntry is one record with its observations.
@@ -34,7 +34,7 @@ type peerEntry struct {
 func (p *peerTable) replaceRecords(records map[string]PeerRecord, version string, now time.Time) (removed []string) {
 	kept := make(map[string]peerEntry, len(records))
 	for identity, record := range records {
-		entry, found := p.all[identity]
+		entry, found := p.entries[identity]
 		if !found || !entry.record.hasSameContent(record) &&
 			!(p.datesUndated && entry.record.hasSameUndatedContent(record)) {
 			// A changed record shows that its operator is alive now, whatever time it has.
@@ -43,9 +43,9 @@ func (p *peerTable) replaceRecords(records map[string]PeerRecord, version string
 		entry.version, entry.isRemoved = version, false
 		kept[identity] = entry
 	}
-	for identity, entry := range p.all {
+	for identity, entry := range p.entries {
 		_, found := records[identity]
-		if found || identity == p.own || !entry.record.isActing() || !p.expiryOf(entry).After(now) {
+		if found || identity == p.ownIdentity || !entry.record.isActing() || !p.expiryOf(entry).After(now) {
 			continue
 		}
 		if !entry.isRemoved {
@@ -54,7 +54,7 @@ func (p *peerTable) replaceRecords(records map[string]PeerRecord, version string
 		entry.isRemoved = true
 		kept[identity] = entry
 	}
-	p.all = kept
+	p.entries = kept
 	slices.Sort(removed)
 	return removed
 }
@@ -63,10 +63,10 @@ func (p *peerTable) replaceRecords(records map[string]PeerRecord, version string
 // watch. The older object can have the last content of a record that was removed since: the report that its operator
 // was idle. Then the operator need not be waited for.
 func (p *peerTable) applyOlder(records map[string]PeerRecord, version string) {
-	for identity, entry := range p.all {
+	for identity, entry := range p.entries {
 		record, found := records[identity]
 		if entry.isRemoved && found && !record.isActing() && isOlder(entry.version, version) {
-			delete(p.all, identity)
+			delete(p.entries, identity)
 		}
 	}
 }
@@ -74,8 +74,8 @@ func (p *peerTable) applyOlder(records map[string]PeerRecord, version string) {
 // validRecords returns the newest records with their ends by the local clock, including removed ones that are still
 // valid.
 func (p *peerTable) validRecords(now time.Time) map[string]PeerRecord {
-	known := make(map[string]PeerRecord, len(p.all))
-	for identity, entry := range p.all {
+	known := make(map[string]PeerRecord, len(p.entries))
+	for identity, entry := range p.entries {
 		record := entry.record
 		record.expiry = p.expiryOf(entry)
 		if !entry.isRemoved || record.expiry.After(now) {

@@ -19,29 +19,29 @@ func TestRemovedRecord(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newSimulation(t)
-				defer w.end()
+				defer w.stopAll()
 				low := w.startOperator("low", 1, 0)
-				low.takeLong(30 * time.Second)
+				low.setAttemptDuration(30 * time.Second)
 				time.Sleep(10 * time.Second)
 				high := w.startOperator("high", 2, 0)
 				acting := "low" // runs until 30 s, when the other one comes
 				if removed == "high" {
 					time.Sleep(30 * time.Second)
-					high.takeLong(30 * time.Second)
+					high.setAttemptDuration(30 * time.Second)
 					time.Sleep(5 * time.Second)
-					w.want("the higher priority acts when the lower one is idle", "high")
+					w.requireOpen("the higher priority acts when the lower one is idle", "high")
 					acting = "high"
 				}
 				for range 20 { // the town checks that no other operator begins
-					w.remove(acting)
+					w.removeRecord(acting)
 					time.Sleep(700 * time.Millisecond)
 				}
 				time.Sleep(500 * time.Millisecond)
-				if !w.has(acting) {
+				if !w.hasRecord(acting) {
 					t.Errorf("the record is not written again")
 				}
 				time.Sleep(25 * time.Second)
-				w.want("the higher priority acts after the removals", "high")
+				w.requireOpen("the higher priority acts after the removals", "high")
 			})
 		})
 	}
@@ -57,17 +57,17 @@ func TestRemovedRecordOfLostOperator(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					w := newSimulation(t)
-					defer w.end()
+					defer w.stopAll()
 					lost := w.startOperator("lost", 2, clock)
 					time.Sleep(3 * time.Minute)
-					lost.cutOff(true)
+					lost.setDisconnected(true)
 					w.startOperator("next", priority, 0)
 					time.Sleep(2 * time.Second)
-					w.remove("lost")
+					w.removeRecord("lost")
 					time.Sleep(30 * time.Second)
-					w.want("the lost operator may act until its record ends", "lost")
+					w.requireOpen("the lost operator may act until its record ends", "lost")
 					time.Sleep(peering.DefaultLifetime - 30*time.Second + 5*time.Second)
-					w.want("the next operator acts at the end of the removed record", "next")
+					w.requireOpen("the next operator acts at the end of the removed record", "next")
 				})
 			})
 		}
@@ -79,16 +79,16 @@ func TestRemovedRecordAtRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimulation(t)
-		defer w.end()
+		defer w.stopAll()
 		high := w.startOperator("high", 3, 0)
 		w.startOperator("low", 1, 0)
 		idle := w.startOperator("idle", 2, 0)
 		time.Sleep(10 * time.Second)
-		idle.cutOff(true)
-		w.remove("idle")
-		high.leave()
+		idle.setDisconnected(true)
+		w.removeRecord("idle")
+		high.stopGracefully()
 		time.Sleep(time.Second)
-		w.want("the lower priority acts although a record was removed", "low")
+		w.requireOpen("the lower priority acts although a record was removed", "low")
 	})
 }
 
@@ -98,13 +98,13 @@ func TestRemovedRecordOvertaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimulation(t)
-		defer w.end()
+		defer w.stopAll()
 		var gate gate
-		api, err := memapi.NewClient(w.bench.server.Connect(), w.bench.resource)
+		api, err := memapi.NewClient(w.fixture.server.Connect(), w.fixture.resource)
 		if err != nil {
 			t.Fatal(err)
 		}
-		object := w.bench.existing(api, "", "default")
+		object := w.fixture.existingObject(api, "", "default")
 		low := peering.Member{
 			Self: peering.Self{Identity: "low", Priority: 1, Elects: true}, Name: "default",
 		}.JoinObject(t.Context(), object, &gate)

@@ -33,7 +33,7 @@ func (m *Membership) reportClosed(now time.Time) {
 			m.log.Info("Pausing operations in favour of peers", "peers", verdict.Blockers)
 			m.callNotify(verdict.Blockers)
 		}
-		if equals := verdict.Equals; len(equals) > 0 && !m.wasLogged("equals", "of "+equals[0]) {
+		if equals := verdict.EqualPeers; len(equals) > 0 && !m.wasLogged("equals", "of "+equals[0]) {
 			m.warnEquals()
 		}
 	case awaitPeers:
@@ -46,12 +46,12 @@ func (m *Membership) reportClosed(now time.Time) {
 // warnEquals warns that peers of the same priority pause as well. It does not warn if the election by identity decides
 // which of them acts; that needs peers of this framework only.
 func (m *Membership) warnEquals() {
-	hasKopf := slices.ContainsFunc(m.state.verdict.Equals, func(identity string) bool {
-		return m.state.peers.all[identity].record.Runtime == ""
+	hasKopf := slices.ContainsFunc(m.state.verdict.EqualPeers, func(identity string) bool {
+		return m.state.peers.entries[identity].record.Runtime == ""
 	})
 	if self := m.state.member.Self; !self.Elects || hasKopf {
 		logging.Warn(m.log, "Operators have the same priority, so all of them pause; give them different ones",
-			"peers", m.state.verdict.Equals, "priority", self.Priority)
+			"peers", m.state.verdict.EqualPeers, "priority", self.Priority)
 	}
 }
 

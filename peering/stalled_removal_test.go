@@ -12,19 +12,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// stalled is a peering object that does not answer the removal of records.
-type stalled struct {
-	registry
+// stalledObject is a peering object that does not answer the removal of records.
+type stalledObject struct {
+	slowObject
 
 	removals, running atomic.Int64
 	areParallel       atomic.Bool
 }
 
-func (s *stalled) PatchStatus(
+func (s *stalledObject) PatchStatus(
 	ctx context.Context, status map[string]any, resourceVersion string,
 ) (map[string]any, error) {
 	if resourceVersion == "" {
-		return s.registry.PatchStatus(ctx, status, resourceVersion)
+		return s.slowObject.PatchStatus(ctx, status, resourceVersion)
 	}
 	s.removals.Add(1)
 	if s.running.Add(1) > 1 {
@@ -36,15 +36,15 @@ func (s *stalled) PatchStatus(
 	return nil, ctx.Err()
 }
 
-// writes returns how often the object has changed.
-func (s *stalled) writes() int {
+// writeCount returns how often the object has changed.
+func (s *stalledObject) writeCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
 }
 
-// change returns the next version of the object, with these records and an expired one.
-func (s *stalled) change(records map[string]any) map[string]any {
+// changedObject returns the next version of the object, with these records and an expired one.
+func (s *stalledObject) changedObject(records map[string]any) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.others["expired"] = map[string]any{"lifetime": int64(1), "lastseen": "2000-01-01T00:00:00Z"}
@@ -73,7 +73,7 @@ func TestStalledRemoval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				object, gate := &stalled{registry: registry{others: map[string]any{}}}, &fencedGate{}
+				object, gate := &stalledObject{slowObject: slowObject{others: map[string]any{}}}, &fencedGate{}
 				member := peering.Member{
 					Self: peering.Self{Identity: "me"}, Name: "default", Jitter: tc.jitter,
 				}.JoinObject(t.Context(), object, gate)
@@ -82,19 +82,19 @@ func TestStalledRemoval(t *testing.T) {
 				go func() { defer close(done); member.Run(ctx) }()
 				time.Sleep(54 * time.Second)
 				own := map[string]any{"me": map[string]any{"lifetime": int64(60), "busy": int64(1)}}
-				member.ObserveObject(object.change(own))
+				member.ObserveObject(object.changedObject(own))
 				synctest.Wait()
 				if object.running.Load() != 1 {
 					t.Fatal("an expired record must be removed")
 				}
 				if tc.isRemoved {
-					member.ObserveObject(object.change(nil))
+					member.ObserveObject(object.changedObject(nil))
 				}
-				before := object.writes()
+				before := object.writeCount()
 				time.Sleep(tc.within)
 				synctest.Wait()
-				if object.writes() == before || gate.closed.Load() {
-					t.Errorf("%s: %d writes in %s; closed %t", tc.reason, object.writes()-before, tc.within,
+				if object.writeCount() == before || gate.closed.Load() {
+					t.Errorf("%s: %d writes in %s; closed %t", tc.reason, object.writeCount()-before, tc.within,
 						gate.closed.Load())
 				}
 				time.Sleep(time.Minute)
@@ -102,7 +102,7 @@ func TestStalledRemoval(t *testing.T) {
 					t.Errorf("removals must be repeated one by one: got %d, at once %t", object.removals.Load(),
 						object.areParallel.Load())
 				}
-				member.ObserveObject(object.change(own))
+				member.ObserveObject(object.changedObject(own))
 				if time.Sleep(3 * time.Second); object.running.Load() != 1 {
 					t.Fatal("an expired record must still be removed")
 				}

@@ -9,7 +9,7 @@ const (
 	retryDelay = time.Second
 	// settling is how long a record is published before its operator begins. Operators whose records were removed just
 	// before have written them again at the end of it.
-	settling = time.Second
+	settlingTime = time.Second
 )
 
 // recordState is the state of the operator's own record as its peers may see it.
@@ -43,13 +43,13 @@ type memberState struct {
 	verdict PeerVerdict
 	version string // of the newest object
 
-	record       recordState
-	reported     int       // the number of attempts in the published record; zero if the record may report idle
-	joined       time.Time // since when the record is published without a break
-	lostAt       time.Time // when the published record counts as lost
-	isMissing    bool      // the object does not have the record as it was written
-	restored     time.Time // when a missing record was written last
-	restoreDelay time.Duration
+	record           recordState
+	reportedAttempts int       // the number of attempts in the published record; zero if the record may report idle
+	publishedSince   time.Time // since when the record is published without a break
+	lostAt           time.Time // when the published record counts as lost
+	isMissing        bool      // the object does not have the record as it was written
+	lastRestore      time.Time // when a missing record was written last
+	restoreDelay     time.Duration
 
 	nextRenewal time.Time
 	isRetrying  bool      // the last write failed
@@ -70,7 +70,7 @@ type memberState struct {
 // pause.
 func newState(m Member) memberState {
 	return memberState{
-		member: m, peers: peerTable{own: m.Self.Identity, skew: m.Skew, datesUndated: !m.KopfRules},
+		member: m, peers: peerTable{ownIdentity: m.Self.Identity, skew: m.Skew, datesUndated: !m.KopfRules},
 		isClosed: !m.Acting, actsAlone: m.Acting,
 	}
 }
@@ -89,7 +89,7 @@ func (s *memberState) nextStep(now time.Time) gateStep {
 	}
 	if s.record == recordPublished {
 		if !s.lostAt.After(now) {
-			s.record, s.joined = recordExpired, time.Time{}
+			s.record, s.publishedSince = recordExpired, time.Time{}
 		}
 		// The operator acted without a record, and a peer may have done the same. Its gate closes until that peer is
 		// idle.
@@ -109,9 +109,9 @@ func (s *memberState) nextStep(now time.Time) gateStep {
 	// An open gate stays open, and a closed one stays closed until the API server has answered.
 	case !s.isClosed, s.record == recordUnknown:
 		return keepGate
-	case isPublished && s.reported == 0:
+	case isPublished && s.reportedAttempts == 0:
 		return publishFirst
-	case isPublished && now.Before(s.joined.Add(settling)):
+	case isPublished && now.Before(s.publishedSince.Add(settlingTime)):
 		return letSettle
 	case len(s.awaitedPeers(now)) > 0:
 		return awaitPeers
@@ -128,10 +128,10 @@ func (s *memberState) updateVerdict(now time.Time) {
 // awaitedPeers returns the peers of a lower rank that may still act. Silent peers count only for the configured wait,
 // because they never report that they are idle.
 func (s *memberState) awaitedPeers(now time.Time) []string {
-	peers := s.verdict.Acting
-	if s.record == recordPublished && now.Before(s.joined.Add(s.member.Wait)) {
+	peers := s.verdict.ActingPeers
+	if s.record == recordPublished && now.Before(s.publishedSince.Add(s.member.SilentPeerWait)) {
 		// The capacity is limited, so append copies and does not write into the verdict.
-		peers = append(peers[:len(peers):len(peers)], s.verdict.Silent...)
+		peers = append(peers[:len(peers):len(peers)], s.verdict.SilentPeers...)
 	}
 	return peers
 }
@@ -140,14 +140,15 @@ func (s *memberState) awaitedPeers(now time.Time) []string {
 // record. An operator that cannot store its record does not wait for that.
 func (s *memberState) hasSettled(now time.Time) bool {
 	return s.record == recordUnavailable ||
-		s.record == recordPublished && !s.isMissing && !now.Before(s.joined.Add(settling))
+		s.record == recordPublished && !s.isMissing && !now.Before(s.publishedSince.Add(settlingTime))
 }
 
 // nextDecision returns when the decision can change by time alone. Zero means never.
 func (s *memberState) nextDecision(now time.Time) (next time.Time) {
 	var times []time.Time
 	if s.record == recordPublished {
-		times = append(times, s.lostAt, s.joined.Add(settling), s.joined.Add(s.member.Wait))
+		times = append(times, s.lostAt, s.publishedSince.Add(settlingTime),
+			s.publishedSince.Add(s.member.SilentPeerWait))
 	}
 	if s.isClosed {
 		for _, record := range s.peers.validRecords(now) {
@@ -172,7 +173,7 @@ func (s *memberState) storeObservation(
 	if s.record != recordUnknown && !s.hasLeft {
 		own, found := records[s.member.Self.Identity]
 		// Another client can have removed the record, or have overwritten it with an older one.
-		s.isMissing = s.record == recordUnavailable || !found || own.Busy == nil || *own.Busy != s.reported
+		s.isMissing = s.record == recordUnavailable || !found || own.Busy == nil || *own.Busy != s.reportedAttempts
 	}
 	s.updateVerdict(now)
 	s.wakeAt, s.expired = s.verdict.Wake, nil
@@ -196,7 +197,7 @@ func (s *memberState) composeRecord(now time.Time) PeerRecord {
 	}
 	if busy == 0 {
 		// The peers may act on this record before its answer arrives, so the operator must not act from now on.
-		s.reported = 0
+		s.reportedAttempts = 0
 	}
 	return PeerRecord{
 		Priority: s.member.Self.Priority, Lifetime: s.member.recordLifetime(), LastSeen: now, Runtime: Runtime,
@@ -208,10 +209,10 @@ func (s *memberState) composeRecord(now time.Time) PeerRecord {
 // each pending event; the delay limits the requests if another client removes it repeatedly.
 func (s *memberState) extendRestoreDelay(now time.Time) {
 	// After ten seconds without a loss, the delay starts small again.
-	if now.After(s.restored.Add(10 * retryDelay)) {
+	if now.After(s.lastRestore.Add(10 * retryDelay)) {
 		s.restoreDelay = retryDelay / 32
 	}
-	s.restored, s.restoreDelay = now, min(2*s.restoreDelay, retryDelay)
+	s.lastRestore, s.restoreDelay = now, min(2*s.restoreDelay, retryDelay)
 }
 
 // confirmPublished stores that the API server has confirmed the record. It returns false if the record counts as lost
@@ -225,15 +226,15 @@ func (s *memberState) confirmPublished(record PeerRecord, now time.Time) bool {
 		return false
 	}
 	if s.record != recordPublished {
-		s.joined = now
+		s.publishedSince = now
 	}
-	s.record, s.lostAt, s.isMissing, s.reported = recordPublished, lostAt, false, *record.Busy
+	s.record, s.lostAt, s.isMissing, s.reportedAttempts = recordPublished, lostAt, false, *record.Busy
 	return true
 }
 
 // markUnavailable stores that the record cannot be stored.
 func (s *memberState) markUnavailable() {
-	s.record, s.isMissing, s.lostAt, s.joined = recordUnavailable, false, time.Time{}, time.Time{}
+	s.record, s.isMissing, s.lostAt, s.publishedSince = recordUnavailable, false, time.Time{}, time.Time{}
 }
 
 // scheduleRenewal sets the next renewal after an attempt to write the record.
@@ -262,7 +263,7 @@ func (s *memberState) nextWrite(now time.Time) (at time.Time, orIdle bool) {
 	case s.isRetrying:
 		return at, false
 	case s.isMissing:
-		return s.restored.Add(s.restoreDelay), false
+		return s.lastRestore.Add(s.restoreDelay), false
 	case s.record != recordPublished:
 		return at, false
 	}
@@ -272,7 +273,7 @@ func (s *memberState) nextWrite(now time.Time) (at time.Time, orIdle bool) {
 	}
 	// An operator that acts must report at least one attempt. One that yields must report none as soon as its last
 	// attempt has ended.
-	switch isOutdated := s.isYielding() == (s.reported > 0); {
+	switch isOutdated := s.isYielding() == (s.reportedAttempts > 0); {
 	case isOutdated && s.isYielding() && s.member.runningAttempts() > 0:
 		return at, true
 	case isOutdated:

@@ -21,8 +21,8 @@ func peersOf(priority int, runtime string, busy *int) map[string]PeerRecord {
 	}
 }
 
-// published returns the state of a busy operator that published its record at the start.
-func published(m Member, records map[string]PeerRecord) memberState {
+// publishedState returns the state of a busy operator that published its record at the start.
+func publishedState(m Member, records map[string]PeerRecord) memberState {
 	m.Self = testSelf
 	s := newState(m)
 	s.confirmPublished(PeerRecord{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, testStart)
@@ -39,7 +39,7 @@ func TestDecisions(t *testing.T) {
 		s.step = pauseForPeers
 		s.composeRecord(testStart)
 	}
-	waits := Member{Wait: 5 * time.Second}
+	waits := Member{SilentPeerWait: 5 * time.Second}
 	for name, tc := range map[string]struct {
 		reason  string
 		member  Member
@@ -54,28 +54,28 @@ func TestDecisions(t *testing.T) {
 		},
 		"New": {"a new record settles first, as removed records can come back", Member{}, alone, nil, 0, letSettle},
 		"Settled": {"an operator without peers opens the gate after it has settled",
-			Member{}, alone, nil, settling, openGate},
+			Member{}, alone, nil, settlingTime, openGate},
 		"Open": {"an acting operator without peers keeps the gate",
-			Member{Acting: true}, alone, nil, settling, keepGate},
+			Member{Acting: true}, alone, nil, settlingTime, keepGate},
 		"Idle": {
 			"an operator whose record says idle publishes first that it acts",
-			Member{}, alone, func(s *memberState) { s.reported = 0 }, settling, publishFirst,
+			Member{}, alone, func(s *memberState) { s.reportedAttempts = 0 }, settlingTime, publishFirst,
 		},
 		"IdleSoon": {"an operator with a pending report of idle publishes first that it acts",
-			Member{}, alone, idle, settling, publishFirst},
+			Member{}, alone, idle, settlingTime, publishFirst},
 		"Higher": {"a peer of a higher priority pauses the operator",
-			Member{}, higher, nil, settling, pauseForPeers},
+			Member{}, higher, nil, settlingTime, pauseForPeers},
 		"HigherActing": {"a peer of a higher priority pauses an acting operator",
-			Member{Acting: true}, higher, nil, settling, pauseForPeers},
+			Member{Acting: true}, higher, nil, settlingTime, pauseForPeers},
 		"HigherExpired": {"an expired own record stops the operator even without peers",
 			Member{}, higher, nil, time.Minute, stopActing},
-		"Lower": {"a busy peer of a lower priority is awaited", Member{}, lower, nil, settling, awaitPeers},
+		"Lower": {"a busy peer of a lower priority is awaited", Member{}, lower, nil, settlingTime, awaitPeers},
 		"LowerIdle": {"an idle peer of a lower priority opens the gate",
-			Member{}, peersOf(1, Runtime, ptr.To(0)), nil, settling, openGate},
+			Member{}, peersOf(1, Runtime, ptr.To(0)), nil, settlingTime, openGate},
 		"LowerKopf":     {"a peer of Kopf is awaited for some time", waits, kopf, nil, 4 * time.Second, awaitPeers},
 		"LowerKopfLate": {"a peer of Kopf is not awaited after the time", waits, kopf, nil, 5 * time.Second, openGate},
 		"LowerActing": {"an acting operator awaits a busy peer of a lower priority",
-			Member{Acting: true}, lower, nil, settling, awaitPeers},
+			Member{Acting: true}, lower, nil, settlingTime, awaitPeers},
 		"AlmostLost": {"a record that is still valid keeps the gate",
 			Member{Acting: true}, alone, nil, time.Minute - margin - 1, keepGate},
 		"Lost": {
@@ -87,7 +87,7 @@ func TestDecisions(t *testing.T) {
 		"NoMandatory": {"a missing mandatory object stops the operator",
 			Member{Mandatory: true}, nil, (*memberState).markUnavailable, 0, stopActing},
 		"NoObjectAbove": {"a valid peer of a removed object pauses the operator",
-			Member{}, higher, (*memberState).markUnavailable, settling, pauseForPeers},
+			Member{}, higher, (*memberState).markUnavailable, settlingTime, pauseForPeers},
 		"NoObjectLater": {"an expired peer of a removed object opens the gate",
 			Member{}, higher, (*memberState).markUnavailable, time.Minute, openGate},
 		"NoObjectRules": {
@@ -97,7 +97,7 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := published(tc.member, tc.records)
+			s := publishedState(tc.member, tc.records)
 			if tc.change != nil {
 				tc.change(&s)
 			}
@@ -112,13 +112,13 @@ func TestDecisions(t *testing.T) {
 // request took: D-peering-gone. The end of the record counts from when it was sent.
 func TestSettlingAfterTheAnswer(t *testing.T) {
 	t.Parallel()
-	for _, takes := range []time.Duration{0, time.Millisecond, settling, 9 * time.Second} {
+	for _, takes := range []time.Duration{0, time.Millisecond, settlingTime, 9 * time.Second} {
 		t.Run(takes.String(), func(t *testing.T) {
 			t.Parallel()
 			s, answered := newState(Member{Self: testSelf}), testStart.Add(takes)
 			s.confirmPublished(PeerRecord{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, answered)
 			for after, want := range map[time.Duration]gateStep{
-				0: letSettle, settling - 1: letSettle, settling: openGate,
+				0: letSettle, settlingTime - 1: letSettle, settlingTime: openGate,
 			} {
 				if got := s.nextStep(answered.Add(after)); got != want {
 					t.Errorf("%s after the answer: want step %d, got %d", after, want, got)
@@ -141,7 +141,7 @@ func TestNextWrites(t *testing.T) {
 	}
 	busy, jitter := Member{Busy: func() int { return 1 }}, func() time.Duration { return 7 * time.Second }
 	retry := func(s *memberState) { s.scheduleRenewal(testStart, true) }
-	missing := func(s *memberState) { s.isMissing, s.restored = true, testStart }
+	missing := func(s *memberState) { s.isMissing, s.lastRestore = true, testStart }
 	again := func(s *memberState) {
 		for range 2 {
 			s.isMissing = true
@@ -168,7 +168,7 @@ func TestNextWrites(t *testing.T) {
 			Member{}, again, due{125 * time.Millisecond, false}},
 		"Acting": {
 			"a record that says idle is updated at once when the operator acts",
-			Member{}, func(s *memberState) { s.reported = 0 }, due{0, false},
+			Member{}, func(s *memberState) { s.reportedAttempts = 0 }, due{0, false},
 		},
 		"Pausing": {
 			"a pausing operator writes as soon as its attempts have ended",
@@ -182,7 +182,7 @@ func TestNextWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := published(tc.member, nil)
+			s := publishedState(tc.member, nil)
 			s.isMissing = false
 			s.scheduleRenewal(testStart, false)
 			if tc.change != nil {
@@ -199,7 +199,7 @@ func TestNextWrites(t *testing.T) {
 // TestExpiredRecordsToRemove shows that only records of others are removed, and only by the newest object.
 func TestExpiredRecordsToRemove(t *testing.T) {
 	t.Parallel()
-	s := published(Member{}, peersOf(9, "", nil))
+	s := publishedState(Member{}, peersOf(9, "", nil))
 	s.storeObservation(peersOf(9, "", nil), "2", testStart.Add(time.Hour))
 	if want := []string{"him"}; !cmp.Equal(want, s.expired) || s.version != "2" || !s.wakeAt.IsZero() {
 		t.Errorf("want to remove %v, got %v from version %s; wakes up at %s", want, s.expired, s.version, s.wakeAt)

@@ -17,13 +17,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// journal is a log in memory.
-type journal struct {
+// logBuffer is a log in memory.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (j *journal) Write(line []byte) (int, error) {
+func (j *logBuffer) Write(line []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.Write(line)
@@ -36,10 +36,10 @@ func TestStealth(t *testing.T) {
 		t.Run(fmt.Sprint(stealth), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				log := &journal{}
+				log := &logBuffer{}
 				handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
 				ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), logr.FromSlogHandler(handler)))
-				b := newBenchBefore(ctx, t, 0, vectors.Fields{}, peering.Member{
+				b := newMemberFixtureBefore(ctx, t, 0, vectors.Fields{}, peering.Member{
 					Self: peering.Self{Identity: "me"}, Stealth: stealth,
 				})
 				done := make(chan struct{})

@@ -19,7 +19,7 @@ import (
 )
 
 // firstMoment is the time at which the clocks of the cases begin.
-const firstMoment = "2024-05-06T07:08:09.123456+00:00"
+const startTimestamp = "2024-05-06T07:08:09.123456+00:00"
 
 // gate records at once whether it is closed.
 type gate struct{ closed atomic.Bool }
@@ -28,35 +28,35 @@ func (g *gate) Set(closed bool) { g.closed.Store(closed) }
 
 func (*gate) AllowWritesUntil(time.Time) {}
 
-// bench is one member with an API server in memory.
-type bench struct {
-	server     *memapi.Server
-	resource   memapi.Resource
-	connection *memapi.Connection
-	began      time.Time
-	name       string
-	sent       []any // the requests with the time since the beginning
-	gate       gate
-	member     *peering.Membership
+// memberFixture is one member with an API server in memory.
+type memberFixture struct {
+	server       *memapi.Server
+	resource     memapi.Resource
+	connection   *memapi.Connection
+	startTime    time.Time
+	name         string
+	sentRequests []any // the requests with the time since the beginning
+	gate         gate
+	member       *peering.Membership
 }
 
-// newBench returns a bench at the time of the case, by virtual time.
-func newBench(t *testing.T, input vectors.Fields, m peering.Member) *bench {
+// newMemberFixture returns a bench at the time of the case, by virtual time.
+func newMemberFixture(t *testing.T, input vectors.Fields, m peering.Member) *memberFixture {
 	t.Helper()
-	return newBenchBefore(t.Context(), t, 0, input, m)
+	return newMemberFixtureBefore(t.Context(), t, 0, input, m)
 }
 
-// newBenchBefore returns a bench at a time before that of the case.
-func newBenchBefore(
+// newMemberFixtureBefore returns a bench at a time before that of the case.
+func newMemberFixtureBefore(
 	ctx context.Context, t *testing.T, before time.Duration, input vectors.Fields, m peering.Member,
-) *bench {
+) *memberFixture {
 	t.Helper()
-	began, err := progress.ParseTimestamp(input.Text("now", firstMoment))
+	began, err := progress.ParseTimestamp(input.Text("now", startTimestamp))
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Until(began.Add(-before)))
-	b := &bench{server: memapi.New(), resource: resourceOf(t, input), began: began}
+	b := &memberFixture{server: memapi.New(), resource: resourceOf(t, input), startTime: began}
 	b.server.Install(b.resource)
 	b.connection = b.server.Connect()
 	b.connection.Before = func(_ context.Context, r memapi.Request) error { b.send(t, r); return nil }
@@ -66,37 +66,39 @@ func newBenchBefore(
 	}
 	m.Name = input.Mapping("settings").Text("peering.name", "default")
 	b.name = m.Name
-	b.member = m.JoinObject(ctx, b.stored(api, input.Text("namespace", ""), m.Name), &b.gate)
+	b.member = m.JoinObject(ctx, b.storedObject(api, input.Text("namespace", ""), m.Name), &b.gate)
 	return b
 }
 
-func (b *bench) stored(api client.Client, namespace, name string) peering.Stored {
+func (b *memberFixture) storedObject(api client.Client, namespace, name string) peering.StoredObject {
 	body := map[string]any{"metadata": map[string]any{"name": name}}
 	if b.resource.Namespaced {
 		body["metadata"] = map[string]any{"name": name, "namespace": namespace}
 	}
 	b.server.Put(b.resource, body)
-	return b.existing(api, namespace, name)
+	return b.existingObject(api, namespace, name)
 }
 
-func (b *bench) existing(api client.Client, namespace, name string) peering.Stored {
-	return peering.Stored{
-		Client: api, Namespace: namespace, Name: name, Subresource: b.resource.StatusSubresource,
+func (b *memberFixture) existingObject(api client.Client, namespace, name string) peering.StoredObject {
+	return peering.StoredObject{
+		Client: api, Namespace: namespace, Name: name, HasStatus: b.resource.StatusSubresource,
 		Kind: schema.GroupVersionKind{Group: b.resource.Group, Version: b.resource.Version, Kind: b.resource.Kind},
 	}
 }
 
-func (b *bench) send(t *testing.T, r memapi.Request) {
+func (b *memberFixture) send(t *testing.T, r memapi.Request) {
 	var payload any
 	if err := json.Unmarshal(r.Body, &payload); err != nil {
 		t.Errorf("a request without JSON: %v", err)
 	}
-	b.sent = append(b.sent, map[string]any{
-		"t": b.since(), "url": r.Path, "type": r.ContentType, "payload": payload,
+	b.sentRequests = append(b.sentRequests, map[string]any{
+		"t": b.elapsedSeconds(), "url": r.Path, "type": r.ContentType, "payload": payload,
 	})
 }
 
-func (b *bench) since() float64 { return time.Since(b.began).Round(time.Microsecond).Seconds() }
+func (b *memberFixture) elapsedSeconds() float64 {
+	return time.Since(b.startTime).Round(time.Microsecond).Seconds()
+}
 
 // resourceOf returns the kind of peering objects of a case.
 func resourceOf(t *testing.T, input vectors.Fields) memapi.Resource {
@@ -121,15 +123,17 @@ func TestVectorsPeering(t *testing.T) {
 		vectors.Known(t, input, "identity", "namespace", "object", "paused_before", "priority", "resource", "settings",
 			"type", "wakeup_at")
 		vectors.Bubble(t, func(t *testing.T) {
-			self := peering.Self{Identity: input.Text("identity", "me"), Priority: number(t, input, "priority", 0)}
-			b := newBenchBefore(t.Context(), t, 2*time.Second, input, peering.Member{Self: self, KopfRules: true})
-			b.prepare(t, input.Flag("paused_before"))
+			self := peering.Self{Identity: input.Text("identity", "me"),
+				Priority: integerField(t, input, "priority", 0)}
+			b := newMemberFixtureBefore(t.Context(), t, 2*time.Second, input,
+				peering.Member{Self: self, KopfRules: true})
+			b.publishRecord(t, input.Flag("paused_before"))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if at := vectors.Number(t, input, "wakeup_at"); at != nil {
 				time.AfterFunc(time.Duration(*at*float64(time.Second)), cancel)
 			}
-			expected, _ := plain(t, want.Value).(map[string]any)
+			expected, _ := asDecodedJSON(t, want.Value).(map[string]any)
 			end, _ := expected["finished_at"].(float64)
 			var atOnce, last atomic.Bool
 			time.AfterFunc(time.Millisecond, func() { atOnce.Store(b.gate.closed.Load()) })
@@ -138,23 +142,23 @@ func TestVectorsPeering(t *testing.T) {
 			if err := b.member.React(ctx, input.Object("object")); err != nil {
 				t.Fatal(err)
 			}
-			ended := b.since()
+			ended := b.elapsedSeconds()
 			time.Sleep(time.Second)
 			got := map[string]any{
 				"paused": last.Load(), "paused_immediately": atOnce.Load(), "requests": b.requests(t),
 				"finished_at": ended,
 			}
 			expected["requests"] = withoutRemoval(self.Identity, expected["requests"].([]any))
-			if delta := cmp.Diff(any(expected), plain(t, got)); delta != "" {
+			if delta := cmp.Diff(any(expected), asDecodedJSON(t, got)); delta != "" {
 				t.Errorf("-want, +got:\n%s", delta)
 			}
 		})
 	})
 }
 
-// prepare publishes the record and waits for the time of the case. A peer that is not in the case can pause the
+// publishRecord publishes the record and waits for the time of the case. A peer that is not in the case can pause the
 // operator.
-func (b *bench) prepare(t *testing.T, paused bool) {
+func (b *memberFixture) publishRecord(t *testing.T, paused bool) {
 	t.Helper()
 	if err := b.member.Touch(t.Context()); err != nil {
 		t.Fatal(err)
@@ -164,10 +168,10 @@ func (b *bench) prepare(t *testing.T, paused bool) {
 			"blocker": map[string]any{"priority": int64(1 << 20), "lifetime": int64(3600)},
 		}})
 	}
-	if time.Sleep(time.Until(b.began)); b.gate.closed.Load() != paused {
+	if time.Sleep(time.Until(b.startTime)); b.gate.closed.Load() != paused {
 		t.Fatalf("before the case, the operator is paused: %t", !paused)
 	}
-	b.sent = nil
+	b.sentRequests = nil
 }
 
 // withoutRemoval drops the removal of the expired own record, which our operators write again: D-peering-gone.
@@ -180,9 +184,9 @@ func withoutRemoval(identity string, requests []any) []any {
 }
 
 // requests returns the requests without the fields that only our records have.
-func (b *bench) requests(t *testing.T) []any {
+func (b *memberFixture) requests(t *testing.T) []any {
 	t.Helper()
-	for _, one := range b.sent {
+	for _, one := range b.sentRequests {
 		for _, record := range one.(map[string]any)["payload"].(map[string]any)["status"].(map[string]any) {
 			fields, ok := record.(map[string]any)
 			if !ok {
@@ -195,7 +199,7 @@ func (b *bench) requests(t *testing.T) []any {
 			delete(fields, "busy")
 		}
 	}
-	return append([]any{}, b.sent...)
+	return append([]any{}, b.sentRequests...)
 }
 
 func TestVectorsPeeringRecord(t *testing.T) {
@@ -203,14 +207,14 @@ func TestVectorsPeeringRecord(t *testing.T) {
 		vectors.Known(t, input, "identity", "lifetime", "namespace", "now", "resource", "settings")
 		vectors.Bubble(t, func(t *testing.T) {
 			settings := input.Mapping("settings")
-			lifetime := number(t, input, "lifetime", number(t, settings, "peering.lifetime", 60))
+			lifetime := integerField(t, input, "lifetime", integerField(t, settings, "peering.lifetime", 60))
 			m := peering.Member{
 				Self: peering.Self{
-					Identity: input.Text("identity", "me"), Priority: number(t, settings, "peering.priority", 0),
+					Identity: input.Text("identity", "me"), Priority: integerField(t, settings, "peering.priority", 0),
 				},
 				Lifetime: time.Duration(lifetime) * time.Second, KopfRules: true,
 			}
-			b := newBench(t, input, m)
+			b := newMemberFixture(t, input, m)
 			act := b.member.Touch
 			if lifetime == 0 {
 				act = b.member.Leave
@@ -222,7 +226,8 @@ func TestVectorsPeeringRecord(t *testing.T) {
 			for _, one := range requests {
 				delete(one.(map[string]any), "t")
 			}
-			if delta := cmp.Diff(plain(t, want.Value), plain(t, map[string]any{"requests": requests})); delta != "" {
+			if delta := cmp.Diff(asDecodedJSON(t, want.Value),
+				asDecodedJSON(t, map[string]any{"requests": requests})); delta != "" {
 				t.Errorf("-want, +got:\n%s", delta)
 			}
 		})
@@ -233,8 +238,8 @@ func TestVectorsPeeringKeepalive(t *testing.T) {
 	vectors.Run(t, "peering_keepalive", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "jitter", "lifetime", "run_for")
 		vectors.Bubble(t, func(t *testing.T) {
-			jitter, lifetime := number(t, input, "jitter", 0), number(t, input, "lifetime", 0)
-			b := newBench(t, input, peering.Member{
+			jitter, lifetime := integerField(t, input, "jitter", 0), integerField(t, input, "lifetime", 0)
+			b := newMemberFixture(t, input, peering.Member{
 				Self: peering.Self{Identity: "me"}, Lifetime: time.Duration(lifetime) * time.Second, KopfRules: true,
 				Jitter: func() time.Duration { return time.Duration(jitter) * time.Second },
 			})
@@ -245,7 +250,7 @@ func TestVectorsPeeringKeepalive(t *testing.T) {
 			b.member.Run(ctx)
 			touches := []any{}
 			// The last record but one reports that the operator is idle: D-peering-rest.
-			for i, one := range slices.Delete(b.sent, len(b.sent)-2, len(b.sent)-1) {
+			for i, one := range slices.Delete(b.sentRequests, len(b.sentRequests)-2, len(b.sentRequests)-1) {
 				sent, _ := one.(map[string]any)
 				status := sent["payload"].(map[string]any)["status"].(map[string]any)
 				touch := map[string]any{"t": sent["t"], "lifetime": nil}
@@ -259,7 +264,8 @@ func TestVectorsPeeringKeepalive(t *testing.T) {
 				}
 				touches = append(touches, touch)
 			}
-			if delta := cmp.Diff(plain(t, want.Value), plain(t, map[string]any{"touches": touches})); delta != "" {
+			if delta := cmp.Diff(asDecodedJSON(t, want.Value),
+				asDecodedJSON(t, map[string]any{"touches": touches})); delta != "" {
 				t.Errorf("-want, +got:\n%s", delta)
 			}
 		})
@@ -271,13 +277,13 @@ func TestVectorsPeeringIdentity(t *testing.T) {
 		vectors.Known(t, input, "host", "hostname", "lookup", "manual", "now", "pod", "random", "user")
 		got := map[string]any{}
 		if name := input.Text("hostname", ""); name != "" {
-			got["hostname"] = peering.Hostname(name, known(input.List("lookup")))
+			got["hostname"] = peering.Hostname(name, hostNames(input.List("lookup")))
 		} else {
 			started, err := progress.ParseTimestamp(input.Text("now", "2020-12-31T23:59:59+00:00"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			person := peering.Person{
+			person := peering.ProcessInfo{
 				User: input.Text("user", ""), Host: input.Text("host", ""), Random: input.Text("random", ""),
 				Started: started,
 			}
@@ -289,8 +295,8 @@ func TestVectorsPeeringIdentity(t *testing.T) {
 	})
 }
 
-// known returns the names of a host in a lookup: the requested one and its aliases.
-func known(lookup []any) (names []string) {
+// hostNames returns the names of a host in a lookup: the requested one and its aliases.
+func hostNames(lookup []any) (names []string) {
 	if len(lookup) == 0 {
 		return nil
 	}
@@ -302,8 +308,8 @@ func known(lookup []any) (names []string) {
 	return names
 }
 
-// number returns a whole number from the fields.
-func number(t *testing.T, f vectors.Fields, key string, otherwise int) int {
+// integerField returns a whole number from the fields.
+func integerField(t *testing.T, f vectors.Fields, key string, otherwise int) int {
 	t.Helper()
 	if value := vectors.Number(t, f, key); value != nil {
 		return int(*value)
@@ -311,8 +317,8 @@ func number(t *testing.T, f vectors.Fields, key string, otherwise int) int {
 	return otherwise
 }
 
-// plain returns a value as JSON decodes it.
-func plain(t *testing.T, value any) (decoded any) {
+// asDecodedJSON returns a value as JSON decodes it.
+func asDecodedJSON(t *testing.T, value any) (decoded any) {
 	t.Helper()
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -25,12 +25,12 @@ func TestAdmittedNamespaces(t *testing.T) {
 				for _, one := range []string{"a", "b", "c", "d"} {
 					l.createNamespace(one)
 				}
-				var seen visited
+				var seen namespaceRecorder
 				var lines journal
 				log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{})
 				stop := operateLogged(t, server, log, reconcilers.Options{
-					Namespaces: named(patterns...), Admitted: admitted,
-				}, to(t, "configmaps", seen.handler("c", cause.Create)))
+					Namespaces: named(patterns...), AdmittedNamespaces: admitted,
+				}, registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 				defer stop()
 				want := func(when, called string, told ...string) {
 					t.Helper()
@@ -60,11 +60,11 @@ func TestAdmittedNamespaces(t *testing.T) {
 // TestAllNamespacesAreNotLogged shows that an operator for all namespaces logs nothing about namespaces.
 func TestAllNamespacesAreNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var seen visited
+		var seen namespaceRecorder
 		var lines journal
 		log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{})
 		stop := operateLogged(t, memapi.New(), log, reconcilers.Options{},
-			to(t, "configmaps", seen.handler("c", cause.Create)))
+			registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(10 * time.Second)
 		if strings.Contains(lines.String(), "amespaces") {

@@ -17,18 +17,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-const heldBy = "coming.example.org/finalizer"
+const heldFinalizer = "coming.example.org/finalizer"
 
 // heldObject holds one object, and records when background functions start.
 type heldObject struct {
 	directClient
-	wire *memapi.Connection
-	gate *reconcilers.Gate
+	connection *memapi.Connection
+	gate       *reconcilers.Gate
 
-	mu      sync.Mutex
-	began   time.Time
-	begins  []string
-	patches int
+	mu           sync.Mutex
+	startTime    time.Time
+	startRecords []string
+	patches      int
 }
 
 // begin returns a function that records its first call, and whether the object has no finalizer at that time.
@@ -38,11 +38,11 @@ func (w *heldObject) begin(id string) handlers.Func {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if first {
-			line := fmt.Sprintf("%s %s", time.Since(w.began).Truncate(time.Second), id)
-			if !slices.Contains(w.get("ConfigMap", "c").GetFinalizers(), heldBy) {
+			line := fmt.Sprintf("%s %s", time.Since(w.startTime).Truncate(time.Second), id)
+			if !slices.Contains(w.get("ConfigMap", "c").GetFinalizers(), heldFinalizer) {
 				line += ", not held"
 			}
-			w.begins = append(w.begins, line)
+			w.startRecords = append(w.startRecords, line)
 		}
 		first = false
 		return nil
@@ -51,7 +51,7 @@ func (w *heldObject) begin(id string) handlers.Func {
 
 // delayPatches delays each patch, and makes the first ones fail.
 func (w *heldObject) delayPatches(wait time.Duration, failures int) {
-	w.wire.Before = func(_ context.Context, r memapi.Request) error {
+	w.connection.Before = func(_ context.Context, r memapi.Request) error {
 		if r.Verb != "patch" {
 			return nil
 		}
@@ -88,7 +88,7 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 			"after a lost answer, the functions wait until the object is read again",
 			func(w *heldObject) {
 				lost := false
-				w.wire.After = func(_ context.Context, r memapi.Request) error {
+				w.connection.After = func(_ context.Context, r memapi.Request) error {
 					if r.Verb == "patch" && !lost {
 						lost = true
 						return errors.New("connection lost")
@@ -101,7 +101,7 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 			"an object with the finalizer needs no write",
 			func(w *heldObject) {
 				w.delayPatches(0, never)
-				w.merge("ConfigMap", "c", `{"metadata":{"finalizers":["`+heldBy+`"]}}`)
+				w.merge("ConfigMap", "c", `{"metadata":{"finalizers":["`+heldFinalizer+`"]}}`)
 			}, []string{"0s d", "0s t"},
 		},
 		"ClosedGate": {
@@ -116,18 +116,18 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				w := &heldObject{
-					directClient: newDirectClient(t, server), wire: server.Connect(), gate: &reconcilers.Gate{},
-					began: time.Now(),
+					directClient: newDirectClient(t, server), connection: server.Connect(), gate: &reconcilers.Gate{},
+					startTime: time.Now(),
 				}
 				w.create("ConfigMap", "c")
 				tc.play(w)
-				stop := operateAll(t, w.wire, reconcilers.Options{Gate: w.gate},
-					to(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, w.begin("d"))),
-					to(t, "configmaps", timer("t", time.Minute, w.begin("t"))))
+				stop := operateAll(t, w.connection, reconcilers.Options{Gate: w.gate},
+					registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, w.begin("d"))),
+					registrationFor(t, "configmaps", timer("t", time.Minute, w.begin("t"))))
 				time.Sleep(10 * time.Minute)
 				stop()
-				slices.Sort(w.begins)
-				if d := cmp.Diff(tc.want, w.begins); d != "" {
+				slices.Sort(w.startRecords)
+				if d := cmp.Diff(tc.want, w.startRecords); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})

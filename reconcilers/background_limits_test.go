@@ -31,14 +31,14 @@ func TestManyDaemons(t *testing.T) {
 		server := memapi.New()
 		p := newDirectClient(t, server)
 		var started, edited, ended atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d",
+		stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "configmaps", daemon("d",
 			handlers.BackgroundOptions{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				started.Add(1)
 				defer ended.Add(1)
 				for {
 					select {
-					case <-call.Live.Stopping():
+					case <-call.LiveObject.Stopping():
 						time.Sleep(time.Second) // as if cleaning up
 						return nil
 					case <-time.After(time.Minute):
@@ -102,7 +102,7 @@ func TestDaemonsAreBounded(t *testing.T) {
 			t,
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{Daemons: 2}},
-			to(t, "configmaps", daemon("d",
+			registrationFor(t, "configmaps", daemon("d",
 				handlers.BackgroundOptions{}, func(ctx context.Context, call *handlers.Invocation) error {
 					mu.Lock()
 					began = append(began, (&unstructured.Unstructured{Object: liveBody(call)}).GetName())
@@ -145,18 +145,19 @@ func TestDeletionsAmongTicks(t *testing.T) {
 		var running, most, ticks int
 		var deleted time.Time
 		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: 1, Ticks: 5000}},
-			to(t, "configmaps", timer("t", 5*time.Second, func(ctx context.Context, _ *handlers.Invocation) error {
-				mu.Lock()
-				running, ticks = running+1, ticks+1
-				most = max(most, running)
-				mu.Unlock()
-				time.Sleep(3 * time.Second)
-				mu.Lock()
-				running--
-				mu.Unlock()
-				return nil
-			})),
-			to(t, "configmaps", &handlers.Handler{ID: "d", Reason: cause.Delete,
+			registrationFor(t, "configmaps", timer("t", 5*time.Second,
+				func(ctx context.Context, _ *handlers.Invocation) error {
+					mu.Lock()
+					running, ticks = running+1, ticks+1
+					most = max(most, running)
+					mu.Unlock()
+					time.Sleep(3 * time.Second)
+					mu.Lock()
+					running--
+					mu.Unlock()
+					return nil
+				})),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "d", Reason: cause.Delete,
 				Call: func(context.Context, *handlers.Invocation) error {
 					mu.Lock()
 					deleted = time.Now()

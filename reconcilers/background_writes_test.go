@@ -27,17 +27,17 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 				p := newDirectClient(t, server)
 				p.create("ConfigMap", "c")
 				var ticks atomic.Int64
-				stop := operateAll(t, failing(server, func(body string) int {
+				stop := operateAll(t, refusePatches(server, func(body string) int {
 					if strings.Contains(body, "forbidden") {
 						return code
 					}
 					return 0
 				}), reconcilers.Options{},
-					to(t, "configmaps", timer("t", 10*time.Second,
+					registrationFor(t, "configmaps", timer("t", 10*time.Second,
 						func(ctx context.Context, call *handlers.Invocation) error {
 							n := ticks.Add(1)
 							calls := 0
-							return call.Writes.AddTransform(func(body map[string]any) error {
+							return call.Writer.AddTransform(func(body map[string]any) error {
 								if calls++; code == 0 && n == 1 && calls > 1 {
 									return errors.New("does not fit")
 								}
@@ -63,24 +63,25 @@ func TestFlushTwice(t *testing.T) {
 		server := memapi.New()
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
-		slow := failing(server, func(body string) int {
+		slow := refusePatches(server, func(body string) int {
 			if strings.Contains(body, "count") {
 				time.Sleep(time.Second)
 			}
 			return 0
 		})
 		stop := operateAll(t, slow, reconcilers.Options{},
-			to(t, "configmaps", timer("t", time.Hour, func(ctx context.Context, call *handlers.Invocation) error {
-				_ = call.Writes.AddTransform(func(body map[string]any) error {
-					now, _, _ := unstructured.NestedString(body, "data", "count")
-					return unstructured.SetNestedField(body, now+"x", "data", "count")
-				})
-				done := make(chan struct{})
-				go func() { defer close(done); _ = call.Writes.Flush(ctx) }()
-				_ = call.Writes.Flush(ctx)
-				<-done
-				return nil
-			})))
+			registrationFor(t, "configmaps", timer("t", time.Hour,
+				func(ctx context.Context, call *handlers.Invocation) error {
+					_ = call.Writer.AddTransform(func(body map[string]any) error {
+						now, _, _ := unstructured.NestedString(body, "data", "count")
+						return unstructured.SetNestedField(body, now+"x", "data", "count")
+					})
+					done := make(chan struct{})
+					go func() { defer close(done); _ = call.Writer.Flush(ctx) }()
+					_ = call.Writer.Flush(ctx)
+					<-done
+					return nil
+				})))
 		defer stop()
 		time.Sleep(time.Minute)
 		if got, _, _ := unstructured.NestedString(p.get("ConfigMap", "c").Object, "data", "count"); got != "x" {
@@ -99,19 +100,20 @@ func TestLastWriteOfADaemon(t *testing.T) {
 				p.create("ConfigMap", "c")
 				gate := &reconcilers.Gate{}
 				var flushed atomic.Value
-				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
-					handlers.BackgroundOptions{CancelBackoff: time.Minute}, func(
-						ctx context.Context, call *handlers.Invocation,
-					) error {
-						<-call.Live.Stopping()
-						_ = call.Writes.AddTransform(
-							func(body map[string]any) error {
-								return unstructured.SetNestedField(body, "x", "data", "bye")
-							},
-						)
-						flushed.Store([]any{call.Writes.Flush(ctx), call.Live.Object() != nil})
-						return nil
-					})))
+				stop := operateAll(t, server, reconcilers.Options{Gate: gate},
+					registrationFor(t, "configmaps", daemon("d",
+						handlers.BackgroundOptions{CancelBackoff: time.Minute}, func(
+							ctx context.Context, call *handlers.Invocation,
+						) error {
+							<-call.LiveObject.Stopping()
+							_ = call.Writer.AddTransform(
+								func(body map[string]any) error {
+									return unstructured.SetNestedField(body, "x", "data", "bye")
+								},
+							)
+							flushed.Store([]any{call.Writer.Flush(ctx), call.LiveObject.Object() != nil})
+							return nil
+						})))
 				time.Sleep(5 * time.Second)
 				if pause {
 					gate.Set(true)
@@ -138,11 +140,11 @@ func TestStaleWorkingCopy(t *testing.T) {
 		p.create("ConfigMap", "c")
 		var got atomic.Value
 		stop := operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					time.Sleep(time.Minute)
 					live := (&unstructured.Unstructured{Object: liveBody(call)}).GetLabels()["l"]
-					err := call.Writes.AddTransform(func(body map[string]any) error {
+					err := call.Writer.AddTransform(func(body map[string]any) error {
 						if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
 							return fmt.Errorf("patched object has label %q, Live has %q", l, live)
 						}
@@ -172,16 +174,16 @@ func TestFlushLeak(t *testing.T) {
 		p.create("ConfigMap", "c")
 		var left, freed atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					for n := range 50 {
 						big := make([]byte, 1<<20)
 						runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
-						_ = call.Writes.AddTransform(func(body map[string]any) error {
+						_ = call.Writer.AddTransform(func(body map[string]any) error {
 							_ = big[0]
 							return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
 						})
-						_ = call.Writes.Flush(ctx)
+						_ = call.Writer.Flush(ctx)
 						time.Sleep(time.Second)
 					}
 					runtime.GC()
@@ -212,7 +214,7 @@ func TestIdleTimerAfterChanges(t *testing.T) {
 			return nil
 		})
 		h.Background.Idle = 10 * time.Second
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", h))
+		stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "configmaps", h))
 		defer stop()
 		time.Sleep(12 * time.Second) // during the tick
 		p.label("ConfigMap", "c", "1")

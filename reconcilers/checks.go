@@ -13,7 +13,7 @@ import (
 
 // election is how long a manager without leader election may need to start the operator. After this time, another
 // process is assumed to lead. This is a guess, because a manager does not reveal whether it uses leader election.
-const election = 2 * time.Second
+const electionWait = 2 * time.Second
 
 // addChecks adds the operator's checks to those of the manager, named "<operator>/<check>".
 func (o *operator) addChecks(m manager.Manager) error {
@@ -58,7 +58,7 @@ func (standby) NeedLeaderElection() bool { return false }
 func (s standby) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-	case <-time.After(election):
+	case <-time.After(electionWait):
 		s.health.ReachStage(health.StandingBy)
 	}
 	return nil

@@ -13,21 +13,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// claims are the claims of all operators of one manager. Two operators with the same storage on the same kind would
-// take each other's records for their own. Neither of them can detect that alone, so this state is shared in the
+// claimRegistry are the claims of all operators of one manager. Two operators with the same storage on the same kind
+// would take each other's records for their own. Neither of them can detect that alone, so this state is shared in the
 // process.
-type claims struct {
-	mu       sync.Mutex
-	all      []*claim             // in the order of registration
-	acquired map[place][]occupant // resources that are being served now
+type claimRegistry struct {
+	mu        sync.Mutex
+	claims    []*claim                // in the order of registration
+	claimants map[claimKey][]claimant // resources that are being served now
 }
 
 // claim is the part of the cluster in which one operator stores its memory.
 type claim struct {
-	of               *claims
+	registry         *claimRegistry
 	manager          elected
 	prefix, operator string
-	places           []string
+	storagePointers  []string
 	selectors        []discovery.Selector
 	namespaces       []string // namespaces of the operator; empty if it serves all, or if patterns are resolved later
 }
@@ -36,38 +36,38 @@ type claim struct {
 // key of this type does not keep the manager alive.
 type elected <-chan struct{}
 
-// place is one resource under one annotation prefix. All versions of a resource share it.
-type place struct {
+// claimKey is one resource under one annotation prefix. All versions of a resource share it.
+type claimKey struct {
 	prefix   string
 	resource schema.GroupResource
 }
 
-// occupant is the operator that serves a place, and the kind under which it does.
-type occupant struct {
-	by   *claim
-	kind schema.GroupVersionKind
+// claimant is the operator that serves a place, and the kind under which it does.
+type claimant struct {
+	claim *claim
+	kind  schema.GroupVersionKind
 }
 
 // byManager finds the claims of a manager. Its pointers are weak, only the operators hold their claims. So it keeps no
 // memory of a manager that has ended, or was dropped without a start, as in tests.
-var byManager = struct {
+var claimsByManager = struct {
 	mu     sync.Mutex
-	claims map[elected]weak.Pointer[claims]
-}{claims: map[elected]weak.Pointer[claims]{}}
+	claims map[elected]weak.Pointer[claimRegistry]
+}{claims: map[elected]weak.Pointer[claimRegistry]{}}
 
 // claimsOf returns the claims of the manager, and makes them if necessary. The caller holds the lock of byManager.
-func claimsOf(m elected) *claims {
-	if known := byManager.claims[m].Value(); known != nil {
+func claimsOf(m elected) *claimRegistry {
+	if known := claimsByManager.claims[m].Value(); known != nil {
 		return known
 	}
-	made := &claims{acquired: map[place][]occupant{}}
-	byManager.claims[m] = weak.Make(made)
+	made := &claimRegistry{claimants: map[claimKey][]claimant{}}
+	claimsByManager.claims[m] = weak.Make(made)
 	// When all operators are gone, the entry goes, too, unless another operator has replaced it meanwhile.
 	runtime.AddCleanup(made, func(m elected) {
-		byManager.mu.Lock()
-		defer byManager.mu.Unlock()
-		if byManager.claims[m].Value() == nil {
-			delete(byManager.claims, m)
+		claimsByManager.mu.Lock()
+		defer claimsByManager.mu.Unlock()
+		if claimsByManager.claims[m].Value() == nil {
+			delete(claimsByManager.claims, m)
 		}
 	}, m)
 	return made
@@ -82,19 +82,19 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 		return nil, fmt.Errorf("asking the storages of operator %q for their places: %w", o.Name, err)
 	}
 	own := &claim{
-		manager: m.Elected(), prefix: o.Prefix, operator: o.Name, places: places,
+		manager: m.Elected(), prefix: o.Prefix, operator: o.Name, storagePointers: places,
 		selectors: o.distinctSelectors(),
 	}
 	if names, plain := o.Namespaces.PlainNames(); plain {
 		own.namespaces = names
 	}
 	// The order of the locks is: byManager, then the claims of one manager.
-	byManager.mu.Lock()
-	defer byManager.mu.Unlock()
-	own.of = claimsOf(own.manager)
-	own.of.mu.Lock()
-	defer own.of.mu.Unlock()
-	for _, other := range own.of.all {
+	claimsByManager.mu.Lock()
+	defer claimsByManager.mu.Unlock()
+	own.registry = claimsOf(own.manager)
+	own.registry.mu.Lock()
+	defer own.registry.mu.Unlock()
+	for _, other := range own.registry.claims {
 		if err := own.checkConflict(other); err != nil {
 			return nil, err
 		}
@@ -103,14 +103,14 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 				"name: give one of them another name, or register all handlers with one operator", o.Name)
 		}
 	}
-	own.of.all = append(own.of.all, own)
+	own.registry.claims = append(own.registry.claims, own)
 	return own, nil
 }
 
 // checkConflict returns an error if the two operators would share memory on one kind. Operators with the same prefix
 // may share kinds if they serve different namespaces; [claim.acquireResource] rejects cluster-scoped kinds for them.
 func (c *claim) checkConflict(other *claim) error {
-	shared := other.sharedStorage(c.prefix, c.places)
+	shared := other.sharedStorage(c.prefix, c.storagePointers)
 	if shared == "" || c.prefix == other.prefix && c.isDisjoint(other) {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (c *claim) sharedStorage(prefix string, places []string) string {
 		return samePrefix(prefix)
 	}
 	for _, place := range places {
-		if slices.Contains(c.places, place) {
+		if slices.Contains(c.storagePointers, place) {
 			return fmt.Sprintf("its memory at the same place, %s; give one of them another storage", place)
 		}
 	}
@@ -156,14 +156,14 @@ func takenError(operator, shared string) error {
 
 // dropClaim removes the claim when the operator has ended, so that another one may take its place.
 func (c *claim) dropClaim() {
-	byManager.mu.Lock()
-	defer byManager.mu.Unlock()
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.of.all = slices.DeleteFunc(c.of.all, func(other *claim) bool { return other == c })
+	claimsByManager.mu.Lock()
+	defer claimsByManager.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	c.registry.claims = slices.DeleteFunc(c.registry.claims, func(other *claim) bool { return other == c })
 	// The manager is not referenced any more: do not wait for the garbage collector.
-	if len(c.of.all) == 0 {
-		delete(byManager.claims, c.manager)
+	if len(c.registry.claims) == 0 {
+		delete(claimsByManager.claims, c.manager)
 	}
 }
 
@@ -171,32 +171,32 @@ func (c *claim) dropClaim() {
 // spellings do not matter. An operator cannot reserve a resource twice either, because all its versions are the same
 // objects.
 func (c *claim) acquireResource(r discovery.Resource) (release func(), err error) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	at := place{c.prefix, r.GroupResource()}
-	for _, held := range c.of.acquired[at] {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	at := claimKey{c.prefix, r.GroupResource()}
+	for _, held := range c.registry.claimants[at] {
 		switch {
-		case held.by.operator == c.operator:
+		case held.claim.operator == c.operator:
 			return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
 				c.operator, r.GroupVersionKind, held.kind)
-		case r.Namespaced && c.isDisjoint(held.by): // both serve it, in different namespaces
+		case r.Namespaced && c.isDisjoint(held.claim): // both serve it, in different namespaces
 		default:
 			return nil, fmt.Errorf(
 				"operator %q cannot handle %s: %w", c.operator, r.GroupVersionKind,
-				takenError(held.by.operator, samePrefix(c.prefix)),
+				takenError(held.claim.operator, samePrefix(c.prefix)),
 			)
 		}
 	}
-	c.of.acquired[at] = append(c.of.acquired[at], occupant{c, r.GroupVersionKind})
-	return func() { c.of.releasePlace(at, c) }, nil
+	c.registry.claimants[at] = append(c.registry.claimants[at], claimant{c, r.GroupVersionKind})
+	return func() { c.registry.releaseResource(at, c) }, nil
 }
 
-// releasePlace ends the reservation of the place for one operator. Other namespaces of it may have other operators.
-func (c *claims) releasePlace(at place, by *claim) {
+// releaseResource ends the reservation of the place for one operator. Other namespaces of it may have other operators.
+func (c *claimRegistry) releaseResource(at claimKey, by *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := slices.DeleteFunc(c.acquired[at], func(held occupant) bool { return held.by == by })
-	if c.acquired[at] = left; len(left) == 0 {
-		delete(c.acquired, at)
+	left := slices.DeleteFunc(c.claimants[at], func(held claimant) bool { return held.claim == by })
+	if c.claimants[at] = left; len(left) == 0 {
+		delete(c.claimants, at)
 	}
 }

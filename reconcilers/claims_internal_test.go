@@ -148,8 +148,8 @@ func TestReleaseBesideOthers(t *testing.T) {
 		t.Errorf("a released claim must be free: %v", errA)
 	}
 	releaseA()
-	if releaseB(); len(a.of.acquired) != 0 {
-		t.Errorf("after both releases, no claim must be left: %v", a.of.acquired)
+	if releaseB(); len(a.registry.claimants) != 0 {
+		t.Errorf("after both releases, no claim must be left: %v", a.registry.claimants)
 	}
 }
 

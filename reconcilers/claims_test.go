@@ -50,12 +50,12 @@ func operator(name, prefix string, kinds ...string) reconcilers.Options {
 	return o
 }
 
-func storing(o reconcilers.Options, kept diffbase.Storage) reconcilers.Options {
+func withDiffbase(o reconcilers.Options, kept diffbase.Storage) reconcilers.Options {
 	o.Diffbase = kept
 	return o
 }
 
-func within(o reconcilers.Options, texts ...string) reconcilers.Options {
+func withNamespaces(o reconcilers.Options, texts ...string) reconcilers.Options {
 	o.Namespaces = named(texts...)
 	return o
 }
@@ -98,7 +98,7 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 		},
 		"OtherPrefixSamePlace": {
 			"two operators must not store configurations in the same field",
-			storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
+			withDiffbase(operator("one", "one", "Gadget"), diffbase.Status{}), withDiffbase(
 				operator("two", "two", "Gadget"),
 				diffbase.Multi{diffbase.Annotations{Prefix: "two"}, diffbase.Status{}},
 			),
@@ -106,7 +106,7 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 		},
 		"OtherPlace": {
 			"operators with different fields can handle the same kind",
-			storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
+			withDiffbase(operator("one", "one", "Gadget"), diffbase.Status{}), withDiffbase(
 				operator("two", "two", "Gadget"), diffbase.Status{Name: "two"},
 			), "",
 		},
@@ -117,35 +117,38 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 		},
 		"OtherNamespaces": {
 			"operators can handle the same kind in different namespaces",
-			within(operator("one", shared, "Gadget"), "a", "b"), within(
+			withNamespaces(operator("one", shared, "Gadget"), "a", "b"), withNamespaces(
 				operator("two", shared, "Gadget"), "c",
 			), "",
 		},
 		"CommonNamespace": {
-			"a common namespace is an error", within(operator("one", shared, "Gadget"), "a", "b"), within(
+			"a common namespace is an error", withNamespaces(operator("one", shared, "Gadget"), "a", "b"),
+			withNamespaces(
 				operator("two", shared, "Gadget"), "c", "b",
 			), `cannot handle example.org/v1 Gadget`,
 		},
 		"NamespacesByPattern": {
-			"a pattern may match any namespace, so it is an error", within(operator("one", shared, "Gadget"), "a"),
-			within(
+			"a pattern may match any namespace, so it is an error",
+			withNamespaces(operator("one", shared, "Gadget"), "a"),
+			withNamespaces(
 				operator("two", shared, "Gadget"), "!a",
 			), `cannot handle example.org/v1 Gadget`,
 		},
 		"OneInAllNamespaces": {
 			"an operator for all namespaces conflicts with one for some",
-			within(operator("one", shared, "Gadget"), "a"), operator("two", shared, "Gadget"),
+			withNamespaces(operator("one", shared, "Gadget"), "a"), operator("two", shared, "Gadget"),
 			`cannot handle example.org/v1 Gadget`,
 		},
 		"OtherInAllNamespaces": {
-			"an operator for some namespaces conflicts with one for all", operator("one", shared, "Gadget"), within(
+			"an operator for some namespaces conflicts with one for all", operator("one", shared, "Gadget"),
+			withNamespaces(
 				operator("two", shared, "Gadget"), "a",
 			), `cannot handle example.org/v1 Gadget`,
 		},
 		"OtherNamespacesSamePlace": {
-			"the same field is an error even in different namespaces, because of cluster-scoped kinds", within(
-				storing(operator("one", "one", "Gadget"), diffbase.Status{}), "a",
-			), within(storing(operator("two", "two", "Gadget"), diffbase.Status{}), "b"),
+			"the same field is an error even in different namespaces, because of cluster-scoped kinds", withNamespaces(
+				withDiffbase(operator("one", "one", "Gadget"), diffbase.Status{}), "a",
+			), withNamespaces(withDiffbase(operator("two", "two", "Gadget"), diffbase.Status{}), "b"),
 			"its memory at the same place, /status/kopf/last-handled-configuration",
 		},
 		"ManyHandlersOfOneKind": {
@@ -208,13 +211,13 @@ func TestTwoOperatorsInNamespacesOfTheirOwn(t *testing.T) {
 		m := managerOn(t, server, logr.Discard())
 		var first, second atomic.Int64
 		o := reconcilers.Options{Namespaces: named("b")}
-		complete(&o, to(t, "configmaps", counting("h", cause.Create, &second)))
+		complete(&o, registrationFor(t, "configmaps", counting("h", cause.Create, &second)))
 		o.Name = "second"
 		if err := reconcilers.SetupWithManager(m, o); err != nil {
 			t.Fatal(err)
 		}
 		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a")},
-			to(t, "configmaps", counting("h", cause.Create, &first)))
+			registrationFor(t, "configmaps", counting("h", cause.Create, &first)))
 		time.Sleep(time.Minute)
 		stop()
 		if first.Load() != 1 || second.Load() != 1 {

@@ -12,9 +12,9 @@ import (
 // The defaults of [Watching] and of [Options.StuckTimeout]. The inactivity timeout is longer than the interval of the
 // API server's bookmarks, about a minute, so an idle watch is not interrupted.
 const (
-	DefaultReconnectBackoff  = transport.DefaultPause
-	DefaultInactivityTimeout = transport.DefaultInactivity
-	DefaultStuckTimeout      = health.DefaultStuck
+	DefaultReconnectBackoff  = transport.DefaultReconnectBackoff
+	DefaultInactivityTimeout = transport.DefaultInactivityTimeout
+	DefaultStuckTimeout      = health.DefaultStuckTimeout
 )
 
 // Watching configures the watches of an operator. Zeros are the defaults, negative values mean no limit.
@@ -56,7 +56,8 @@ func (o Options) writeTimeout() time.Duration {
 // transportLimits returns the limits of requests and watches for the transport.
 func (o Options) transportLimits() transport.RequestLimits {
 	return transport.RequestLimits{
-		Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,
-		Inactivity: o.Watching.InactivityTimeout, Pause: o.Watching.ReconnectBackoff,
+		RequestTimeout: o.RequestTimeout, ServerTimeout: o.Watching.ServerTimeout,
+		ClientTimeout:     o.Watching.ClientTimeout,
+		InactivityTimeout: o.Watching.InactivityTimeout, ReconnectBackoff: o.Watching.ReconnectBackoff,
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// lists is a connection that records how the objects of a resource are listed: as a stream or as a list.
-type lists struct {
+// listRecorder is a connection that records how the objects of a resource are listed: as a stream or as a list.
+type listRecorder struct {
 	server   *memapi.Server
 	streamed bool // the API server supports streams
 
-	mu   sync.Mutex
-	seen []string
+	mu       sync.Mutex
+	requests []string
 }
 
-func (l *lists) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *listRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	if !strings.HasSuffix(r.URL.Path, "/configmaps") {
 		return l.server.RoundTrip(r)
@@ -37,7 +37,7 @@ func (l *lists) RoundTrip(r *http.Request) (*http.Response, error) {
 		return l.server.RoundTrip(r)
 	}
 	l.mu.Lock()
-	l.seen = append(l.seen, way+" of "+query.Get("resourceVersionMatch")+query.Get("resourceVersion"))
+	l.requests = append(l.requests, way+" of "+query.Get("resourceVersionMatch")+query.Get("resourceVersion"))
 	l.mu.Unlock()
 	if way == "stream" && !l.streamed {
 		return &http.Response{
@@ -50,11 +50,11 @@ func (l *lists) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.server.RoundTrip(r)
 }
 
-func (l *lists) take() []string {
+func (l *listRecorder) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	seen := l.seen
-	l.seen = nil
+	seen := l.requests
+	l.requests = nil
 	return seen
 }
 
@@ -73,12 +73,12 @@ func TestListsAreConsistent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				connection := &lists{server: memapi.New(), streamed: tc.streamed}
+				connection := &listRecorder{server: memapi.New(), streamed: tc.streamed}
 				p, gate := newDirectClient(t, connection.server), &reconcilers.Gate{}
 				p.create("ConfigMap", "c")
-				seen := &journal{began: time.Now()}
-				h := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: noting(seen)}
-				stop := operateAll(t, connection, reconcilers.Options{Gate: gate}, to(t, "configmaps", h))
+				seen := &journal{startTime: time.Now()}
+				h := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: recordingFunc(seen)}
+				stop := operateAll(t, connection, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", h))
 				defer stop()
 				time.Sleep(5 * time.Second)
 				if got := connection.take(); !slices.Equal(got, tc.want) {

@@ -45,8 +45,8 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 			Settings: reconcilers.Settings{BoundTo: "coming.example.org/handled-uid"},
 			Metrics:  registry,
 		},
-			to(t, "configmaps", counting("c", cause.Create, &sources)),
-			to(t, "secrets", counting("s", cause.Create, &copies)))
+			registrationFor(t, "configmaps", counting("c", cause.Create, &sources)),
+			registrationFor(t, "secrets", counting("s", cause.Create, &copies)))
 		defer stop()
 		time.Sleep(time.Second)
 		p.copyForAMinute(func(_, copied map[string]string) map[string]string { return copied })
@@ -89,9 +89,9 @@ func TestAnnotationsAddedToAnotherKind(t *testing.T) {
 				t,
 				connection,
 				reconcilers.Options{Settings: reconcilers.Settings{BoundTo: "coming.example.org/handled-uid"}},
-				to(t, "configmaps", counting("c", cause.Create, &sources)),
-				to(t, "secrets", counting("s", cause.Create, &copies)),
-				to(t, "secrets", counting("u", cause.Update, &updates)),
+				registrationFor(t, "configmaps", counting("c", cause.Create, &sources)),
+				registrationFor(t, "secrets", counting("s", cause.Create, &copies)),
+				registrationFor(t, "secrets", counting("u", cause.Update, &updates)),
 			)
 		}
 		add := func(all, copied map[string]string) map[string]string {

@@ -39,7 +39,7 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 	}
 	const cycles = 50
 	synctest.Test(t, func(t *testing.T) {
-		connection := &watched{RoundTripper: memapi.New(), plural: "comets"}
+		connection := &watchCounter{RoundTripper: memapi.New(), plural: "comets"}
 		people, err := client.New(memapi.Config(connection), client.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func (o Options) servesNamespace(namespace string) bool {
 	scope := namespaces.NamespaceRule{Served: o.Namespaces, NamedOnly: o.ScanOnce}
 	// Label selectors need the labels of the namespace. Only the live set of matching namespaces reflects them.
 	if o.Namespaces.LabelSelector() != nil {
-		scope.Live = o.Matching
+		scope.Live = o.MatchingNamespaces
 	}
 	return scope.IncludesNamespace(namespace)
 }

@@ -57,7 +57,7 @@ func TestHoldingNewObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := reconcilers.Options{Namespaces: named(c.patterns...), ScanOnce: c.once}
-			registered := to(t, "configmaps", c.handler)
+			registered := registrationFor(t, "configmaps", c.handler)
 			complete(&o, registered)
 			add, err := hold(t, o, registered.Selector, !c.cluster, c.namespace)
 			if err != nil || (add != nil) != c.held {
@@ -66,7 +66,7 @@ func TestHoldingNewObjects(t *testing.T) {
 		})
 	}
 	o := reconcilers.Options{}
-	registered := to(t, "configmaps", failing)
+	registered := registrationFor(t, "configmaps", failing)
 	complete(&o, registered)
 	if _, err := hold(t, o, registered.Selector, true, "a"); err == nil {
 		t.Error("a filter that fails must be an error")

@@ -62,14 +62,14 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 					server, j := memapi.New(), &journal{}
 					p := newDirectClient(t, server)
 					p.create("ConfigMap", "c")
-					j.began = time.Now()
+					j.startTime = time.Now()
 					start := func() (stop func()) {
 						return operateAll(
 							t,
 							server,
 							reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: kopf}},
-							to(t, "configmaps", daemon("d", tc.background, stubborn)),
-							to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+							registrationFor(t, "configmaps", daemon("d", tc.background, stubborn)),
+							registrationFor(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
 								Call: func(context.Context, *handlers.Invocation) error {
 									j.add("delete")
 									return nil
@@ -87,7 +87,7 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 					if tc.meanwhile != nil {
 						tc.meanwhile(p, func() {
 							stop()
-							time.Sleep(time.Until(j.began.Add(20 * time.Second)))
+							time.Sleep(time.Until(j.startTime.Add(20 * time.Second)))
 							stop = start()
 						})
 					}
@@ -148,10 +148,10 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, j, log := memapi.New(), &journal{}, &journal{}
 				p := newDirectClient(t, server)
-				j.began = time.Now()
+				j.startTime = time.Now()
 				lines := funcr.New(func(_, line string) { log.add(line) }, funcr.Options{})
-				stop := operateLogged(t, server, lines, reconcilers.Options{}, to(t, "configmaps", tc.own),
-					to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+				stop := operateLogged(t, server, lines, reconcilers.Options{}, registrationFor(t, "configmaps", tc.own),
+					registrationFor(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
 						Call: func(context.Context, *handlers.Invocation) error { j.add("delete"); return nil }}))
 				p.create("ConfigMap", "c")
 				time.Sleep(10 * time.Second)
@@ -185,7 +185,7 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 // (deviation D-daemon-done).
 func TestDaemonsThatEndLetGo(t *testing.T) {
 	never := func(context.Context, *handlers.Invocation) error { return errors.New("never") }
-	result := func(_ context.Context, c *handlers.Invocation) error { return c.Writes.SetResult("done") }
+	result := func(_ context.Context, c *handlers.Invocation) error { return c.Writer.SetResult("done") }
 	late := func(then handlers.Func) handlers.Func {
 		return func(ctx context.Context, c *handlers.Invocation) error {
 			time.Sleep(20 * time.Second)
@@ -215,14 +215,14 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 		"OneShotResult": {"a timer without a schedule saves its result", timer("d", 0, late(result)), "done"},
 	}
 	for name, tc := range tests {
-		for when, finalizers := range map[string]string{"New": "", "Restarted": `"` + ours + `finalizer"`} {
+		for when, finalizers := range map[string]string{"New": "", "Restarted": `"` + ownPrefix + `finalizer"`} {
 			t.Run(name+"/"+when, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server := memapi.New()
 					p := newDirectClient(t, server)
 					p.create("Pod", "c")
 					p.merge("Pod", "c", `{"metadata":{"finalizers":[`+finalizers+`]}}`)
-					defer operateAll(t, server, reconcilers.Options{}, to(t, "pods", tc.own))()
+					defer operateAll(t, server, reconcilers.Options{}, registrationFor(t, "pods", tc.own))()
 					time.Sleep(time.Minute)
 					object := p.get("Pod", "c")
 					if held := object.GetFinalizers(); len(held) > 0 {
@@ -244,10 +244,10 @@ func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		defer operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, succeed)),
-			to(t, "configmaps", timer("t", time.Hour, succeed)))()
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, succeed)),
+			registrationFor(t, "configmaps", timer("t", time.Hour, succeed)))()
 		time.Sleep(time.Minute)
-		if d := cmp.Diff([]string{ours + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
+		if d := cmp.Diff([]string{ownPrefix + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
 			t.Errorf("finalizers: -want, +got:\n%s", d)
 		}
 	})
@@ -261,13 +261,13 @@ func TestDaemonOfGoneObject(t *testing.T) {
 		p := newDirectClient(t, server)
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Daemons: 1}},
-			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
 				context.Context, *handlers.Invocation,
 			) error {
 				time.Sleep(2 * time.Second)
 				return nil
 			}}),
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					began.Add(1)
 					<-ctx.Done()
@@ -297,20 +297,20 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 		p := newDirectClient(t, server)
 		var down atomic.Bool
 		var deletes, ended atomic.Int64
-		stop := operateAll(t, failing(server, func(string) int {
+		stop := operateAll(t, refusePatches(server, func(string) int {
 			if down.Load() {
 				return 500
 			}
 			return 0
 		}), reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}},
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelBackoff: 10 * time.Minute},
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelBackoff: 10 * time.Minute},
 				func(ctx context.Context, call *handlers.Invocation) error {
-					<-call.Live.Stopping()
+					<-call.LiveObject.Stopping()
 					time.Sleep(5 * time.Minute)
 					ended.Add(1)
 					return nil
 				})),
-			to(t, "configmaps", counting("del", cause.Delete, &deletes)))
+			registrationFor(t, "configmaps", counting("del", cause.Delete, &deletes)))
 		defer stop()
 		p.create("ConfigMap", "c")
 		time.Sleep(5 * time.Second)

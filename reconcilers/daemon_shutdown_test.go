@@ -30,7 +30,7 @@ func TestExitWaitsForDaemons(t *testing.T) {
 			handlers.BackgroundOptions{CancelBackoff: time.Minute}, func(
 				_ context.Context, c *handlers.Invocation,
 			) error {
-				<-c.Live.Stopping()
+				<-c.LiveObject.Stopping()
 				return nil
 			}, 0},
 		"Cancelled": {
@@ -146,7 +146,7 @@ func TestExitWithWaitingQueue(t *testing.T) {
 			t,
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{Ticks: 2}},
-			to(t, "configmaps", timer("t", time.Second,
+			registrationFor(t, "configmaps", timer("t", time.Second,
 				func(ctx context.Context, call *handlers.Invocation) error {
 					ticks.Add(1)
 					select {
@@ -176,7 +176,7 @@ func TestRestartInDeletion(t *testing.T) {
 				gate := &reconcilers.Gate{}
 				start := func() func() {
 					return operateAll(t, server, reconcilers.Options{Gate: gate},
-						to(t, "configmaps", daemon("d", handlers.BackgroundOptions{
+						registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{
 							CancelBackoff: 10 * time.Second, CancelTimeout: 10 * time.Second,
 						}, func(ctx context.Context, call *handlers.Invocation) error {
 							daemons.Add(1)
@@ -184,7 +184,7 @@ func TestRestartInDeletion(t *testing.T) {
 							time.Sleep(time.Minute)
 							return nil
 						})),
-						to(t, "configmaps", counting("del", cause.Delete, &deletes)))
+						registrationFor(t, "configmaps", counting("del", cause.Delete, &deletes)))
 				}
 				stop := start()
 				p.create("ConfigMap", "c")

@@ -18,7 +18,7 @@ import (
 )
 
 // ours is the prefix of annotations and finalizers of the operators in these tests.
-const ours = "coming.example.org/"
+const ownPrefix = "coming.example.org/"
 
 type laterError struct{ delay time.Duration }
 
@@ -111,9 +111,10 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 		for held, holder := range holdingHandlers() {
 			t.Run(name+"/"+held, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					j := &journal{began: time.Now()}
+					j := &journal{startTime: time.Now()}
 					own := j.recordedHandler(tc.own, tc.errs...)
-					deleteHeld(t, j, tc.down, to(t, "configmaps", holder), to(t, "configmaps", &own))
+					deleteHeld(t, j, tc.down, registrationFor(t, "configmaps", holder),
+						registrationFor(t, "configmaps", &own))
 					if d := cmp.Diff(tc.want, j.String()); d != "" {
 						t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 					}
@@ -129,8 +130,8 @@ func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
 		for held, holder := range holdingHandlers() {
 			t.Run(name+"/"+held, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					j := &journal{began: time.Now()}
-					deleteHeld(t, j, down, to(t, "configmaps", holder))
+					j := &journal{startTime: time.Now()}
+					deleteHeld(t, j, down, registrationFor(t, "configmaps", holder))
 					if d := cmp.Diff("gone", j.String()); d != "" {
 						t.Errorf("-want, +got:\n%s", d)
 					}
@@ -150,17 +151,17 @@ func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconciler
 	p.merge("ConfigMap", "c", `{"data":{"k":"one","same":"x"}}`)
 	stop := operateAll(t, server, reconcilers.Options{}, registrations...)
 	time.Sleep(10 * time.Second)
-	if d := cmp.Diff([]string{ours + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
+	if d := cmp.Diff([]string{ownPrefix + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
 		t.Errorf("finalizers before the deletion: -want, +got:\n%s", d)
 	}
 	if down {
 		stop()
 		p.merge("ConfigMap", "c", `{"data":{"k":"two"}}`)
 		p.remove("ConfigMap", "c")
-		time.Sleep(time.Until(j.began.Add(time.Minute)))
+		time.Sleep(time.Until(j.startTime.Add(time.Minute)))
 		stop = operateAll(t, server, reconcilers.Options{}, registrations...)
 	} else {
-		time.Sleep(time.Until(j.began.Add(time.Minute)))
+		time.Sleep(time.Until(j.startTime.Add(time.Minute)))
 		p.remove("ConfigMap", "c")
 	}
 	time.Sleep(30 * time.Second)
@@ -184,8 +185,8 @@ func TestFiltersThatFailDoNotHoldDeletions(t *testing.T) {
 			}
 			return true, nil
 		}}
-		j := &journal{began: time.Now()}
-		deleteHeld(t, j, true, to(t, "configmaps", d))
+		j := &journal{startTime: time.Now()}
+		deleteHeld(t, j, true, registrationFor(t, "configmaps", d))
 		if d := cmp.Diff("gone", strings.Join(j.lines, "; ")); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}

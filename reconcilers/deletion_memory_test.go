@@ -57,7 +57,7 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 		},
 		"UnmatchedAll": {
 			"an object that stops matching all handlers leaves the last-handled configuration",
-			unfinished{reason: cause.Update, held: true, filter: alive, everywhere: true}, kept,
+			unfinished{reason: cause.Update, held: true, filter: alive, filtersBackground: true}, kept,
 		},
 	}
 	for name, tc := range tests {
@@ -75,11 +75,11 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 
 // unfinished is a change that is not finished when the object is deleted.
 type unfinished struct {
-	reason     cause.Reason
-	held       bool // by a background handler, too
-	down       bool // during the deletion
-	filter     handlers.Filter
-	everywhere bool // the background handler has the filter, too
+	reason            cause.Reason
+	held              bool // by a background handler, too
+	down              bool // during the deletion
+	filter            handlers.Filter
+	filtersBackground bool // the background handler has the filter, too
 }
 
 func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []reconcilers.Registration {
@@ -92,12 +92,12 @@ func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []recon
 	if u.filter != nil {
 		first.Filters, second.Filters = []handlers.Filter{u.filter}, []handlers.Filter{u.filter}
 	}
-	all := []reconcilers.Registration{to(t, "configmaps", first), to(t, "configmaps", second)}
-	if u.everywhere {
+	all := []reconcilers.Registration{registrationFor(t, "configmaps", first), registrationFor(t, "configmaps", second)}
+	if u.filtersBackground {
 		holder.Filters = first.Filters
 	}
 	if u.held {
-		all = append(all, to(t, "configmaps", &holder))
+		all = append(all, registrationFor(t, "configmaps", &holder))
 	}
 	return all
 }
@@ -113,7 +113,7 @@ func (u unfinished) annotationsAfterDeletion(t *testing.T, holder handlers.Handl
 		return operateAll(
 			t,
 			server,
-			reconcilers.Options{Settings: reconcilers.Settings{BoundTo: ours + "handled-uid"}},
+			reconcilers.Options{Settings: reconcilers.Settings{BoundTo: ownPrefix + "handled-uid"}},
 			u.registrations(t, holder)...)
 	}
 	stop := start()
@@ -151,7 +151,7 @@ func (u unfinished) annotationsAfterDeletion(t *testing.T, holder handlers.Handl
 func memoryOf(object *unstructured.Unstructured) string {
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(object.GetAnnotations())) {
-		if name, own := strings.CutPrefix(key, ours); own && name != "kopf-managed" {
+		if name, own := strings.CutPrefix(key, ownPrefix); own && name != "kopf-managed" {
 			names = append(names, name)
 		}
 	}

@@ -21,36 +21,36 @@ import (
 type deletionRun struct {
 	directClient
 
-	server *memapi.Server
-	line   *memapi.Connection
-	own    reconcilers.Options
-	all    []reconcilers.Registration
-	down   atomic.Bool // the connection fails
-	stop   func()
+	server        *memapi.Server
+	connection    *memapi.Connection
+	options       reconcilers.Options
+	registrations []reconcilers.Registration
+	down          atomic.Bool // the connection fails
+	stop          func()
 }
 
 func (d *deletionRun) start() {
-	d.line = d.server.Connect()
-	d.line.Before = func(context.Context, memapi.Request) error {
+	d.connection = d.server.Connect()
+	d.connection.Before = func(context.Context, memapi.Request) error {
 		if d.down.Load() {
 			return errors.New("the network is down")
 		}
 		return nil
 	}
-	d.stop = operateAll(d.t, d.line, d.own, d.all...)
+	d.stop = operateAll(d.t, d.connection, d.options, d.registrations...)
 }
 
-// hold adds another client's finalizer to the object.
-func (d *deletionRun) hold() {
+// addFinalizer adds another client's finalizer to the object.
+func (d *deletionRun) addFinalizer() {
 	d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["coming.example.org/finalizer","example.org/other"]}}`)
 }
 
-// letGo removes all finalizers.
-func (d *deletionRun) letGo() { d.merge("ConfigMap", "c", `{"metadata":{"finalizers":[]}}`) }
+// removeFinalizers removes all finalizers.
+func (d *deletionRun) removeFinalizers() { d.merge("ConfigMap", "c", `{"metadata":{"finalizers":[]}}`) }
 
 // writes counts the patches of the operator.
 func (d *deletionRun) writes() (n int) {
-	for _, r := range d.line.Requests() {
+	for _, r := range d.connection.Requests() {
 		if r.Verb == "patch" || r.Verb == "update" {
 			n++
 		}
@@ -85,26 +85,26 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
-				d.letGo()
+				d.removeFinalizers()
 			}, 0, "2m0s delete o"},
 		"Held": {"a handled deletion calls the handler once", reconcilers.Options{}, nil, []handlers.Handler{deletion},
 			func(d *deletionRun) { d.remove("ConfigMap", "c") }, 1, "1m0s delete o; 1m0s delete d"},
 		"HeldLonger": {"the handler is not called again when others release the object", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *deletionRun) {
-				d.hold()
+				d.addFinalizer()
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
-				d.letGo()
+				d.removeFinalizers()
 			}, 1, "1m0s delete o; 1m0s delete d"},
 		"HeldLongerThanTheProcess": {"the handler is not called again after a restart", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *deletionRun) {
-				d.hold()
+				d.addFinalizer()
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
 				d.stop()
 				d.start()
 				time.Sleep(time.Minute)
-				d.letGo()
+				d.removeFinalizers()
 			}, 0, "1m0s delete o; 1m0s delete d"},
 		"Stripped": {"the handler is called for an object removed by force", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *deletionRun) {
@@ -141,19 +141,19 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j, server := &journal{began: time.Now()}, memapi.New()
+				j, server := &journal{startTime: time.Now()}, memapi.New()
 				optional := j.recordedHandler(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true},
 					tc.errs...)
-				d := &deletionRun{directClient: newDirectClient(t, server), server: server, own: tc.own}
-				d.all = append(d.all, to(t, "configmaps", &optional))
+				d := &deletionRun{directClient: newDirectClient(t, server), server: server, options: tc.own}
+				d.registrations = append(d.registrations, registrationFor(t, "configmaps", &optional))
 				for _, h := range tc.others {
 					own := j.recordedHandler(h)
-					d.all = append(d.all, to(t, "configmaps", &own))
+					d.registrations = append(d.registrations, registrationFor(t, "configmaps", &own))
 				}
 				d.start()
 				d.create("ConfigMap", "c")
-				time.Sleep(time.Until(j.began.Add(time.Minute)))
-				d.line.DrainRequests()
+				time.Sleep(time.Until(j.startTime.Add(time.Minute)))
+				d.connection.DrainRequests()
 				tc.act(d)
 				time.Sleep(time.Minute)
 				if writes := d.writes(); writes != tc.writes {

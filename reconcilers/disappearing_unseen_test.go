@@ -18,7 +18,7 @@ import (
 // dependent makes every object need the finalizer.
 type dependent struct{}
 
-func (dependent) Held(map[string]any) bool { return true }
+func (dependent) HasDependents(map[string]any) bool { return true }
 
 func (dependent) Release(context.Context, map[string]any) error { return nil }
 
@@ -58,22 +58,23 @@ func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j, server := &journal{began: time.Now()}, memapi.New()
+				j, server := &journal{startTime: time.Now()}, memapi.New()
 				optional := j.recordedHandler(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true})
 				_, filling := byName()
-				d := &deletionRun{directClient: newDirectClient(t, server), server: server, own: tc.own}
-				d.all = append(d.all, to(t, "configmaps", &optional), to(t, "secrets", filling))
+				d := &deletionRun{directClient: newDirectClient(t, server), server: server, options: tc.own}
+				d.registrations = append(d.registrations, registrationFor(t, "configmaps", &optional),
+					registrationFor(t, "secrets", filling))
 				for _, own := range tc.others {
 					if own.Reason == cause.Delete {
 						own = j.recordedHandler(own)
 					}
-					d.all = append(d.all, to(t, "configmaps", &own))
+					d.registrations = append(d.registrations, registrationFor(t, "configmaps", &own))
 				}
 				d.start()
 				d.create("ConfigMap", "c")
 				time.Sleep(time.Second)
-				d.hold()
-				time.Sleep(time.Until(j.began.Add(time.Minute)))
+				d.addFinalizer()
+				time.Sleep(time.Until(j.startTime.Add(time.Minute)))
 				if tc.down {
 					d.stop()
 				}
@@ -82,10 +83,10 @@ func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
 				if !tc.down {
 					d.stop()
 				}
-				d.line = delaying(server, "secrets", steady(time.Minute)) // passes wait for the index
-				d.stop = operateAll(t, d.line, d.own, d.all...)
+				d.connection = delayLists(server, "secrets", steady(time.Minute)) // passes wait for the index
+				d.stop = operateAll(t, d.connection, d.options, d.registrations...)
 				time.Sleep(30 * time.Second)
-				d.letGo()
+				d.removeFinalizers()
 				time.Sleep(5 * time.Minute)
 				d.stop()
 				if diff := cmp.Diff(tc.want, j.String()); diff != "" {

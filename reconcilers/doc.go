@@ -60,7 +60,7 @@
 //	adapters.ErrorClasses                 turns the returned error, if any, into an outcome
 //	adapters.SubHandlers                  runs the sub-handlers that the function declares
 //	adapters.Recovery                     turns a panic into an error
-//	adapters.labels                       sets the profiler labels, so that profiles show the cost of each handler
+//	adapters.labelsAdapter                sets the profiler labels, so that profiles show the cost of each handler
 //	adapters.call                         calls the function
 //	execution.Limits.OutcomeOf            decides on success, failure, or a delay before the next attempt
 //	changes.outcomes.applyOutcome         records the outcome

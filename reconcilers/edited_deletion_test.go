@@ -62,7 +62,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 					j.add("delete e")
 					err, text := errs[0], time.Now().String()
 					errs = errs[1:]
-					return errors.Join(err, c.Writes.AddTransform(func(body map[string]any) error {
+					return errors.Join(err, c.Writer.AddTransform(func(body map[string]any) error {
 						body["data"] = map[string]any{"called": text}
 						return nil
 					}))
@@ -73,9 +73,10 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := &journal{began: time.Now()}
-				own, e := j.recordedHandler(keeping(handlers.Policy{}), refusal{}), tc.other(j)
-				deleteFailing(t, j, tc.act, to(t, "configmaps", &own), to(t, "configmaps", &e))
+				j := &journal{startTime: time.Now()}
+				own, e := j.recordedHandler(holdingDeleteHandler(handlers.Policy{}), refusal{}), tc.other(j)
+				deleteFailing(t, j, tc.act, registrationFor(t, "configmaps", &own),
+					registrationFor(t, "configmaps", &e))
 				if d := cmp.Diff(tc.want, j.String()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
@@ -88,10 +89,10 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 // counts.
 func TestEditsOfFailedSubHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{began: time.Now()}
+		j := &journal{startTime: time.Now()}
 		failing := j.recordedHandler(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
 		later := j.recordedHandler(handlers.Handler{ID: "later", Reason: cause.Delete}, laterError{8 * time.Minute})
-		own := keeping(handlers.Policy{})
+		own := holdingDeleteHandler(handlers.Policy{})
 		own.Call = func(_ context.Context, c *handlers.Invocation) error {
 			return errors.Join(
 				c.Subs.Declare(&handlers.Handler{ID: "bad", Call: failing.Call}),
@@ -99,7 +100,7 @@ func TestEditsOfFailedSubHandlers(t *testing.T) {
 			)
 		}
 		deleteFailing(t, j, func(d *deletionRun) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
-			to(t, "configmaps", &own))
+			registrationFor(t, "configmaps", &own))
 		want := "1m0s delete bad; 1m0s delete later; 9m0s delete later; 9m0s delete bad; 9m0s delete later; gone"
 		if d := cmp.Diff(want, j.String()); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
@@ -111,8 +112,8 @@ func TestEditsOfFailedSubHandlers(t *testing.T) {
 // called again, although the failure of another handler was written before.
 func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, server := &journal{began: time.Now()}, memapi.New()
-		own := j.recordedHandler(keeping(handlers.Policy{}), refusal{})
+		j, server := &journal{startTime: time.Now()}, memapi.New()
+		own := j.recordedHandler(holdingDeleteHandler(handlers.Policy{}), refusal{})
 		d := &deletionRun{directClient: newDirectClient(t, server), server: server}
 		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(
 			context.Context, *handlers.Invocation,
@@ -122,8 +123,9 @@ func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
 			d.down.Store(true)
 			return nil
 		}}
-		d.all = append(d.all, to(t, "configmaps", &own), to(t, "configmaps", &slow))
-		d.own.BoundTo = ours + "handled-uid"
+		d.registrations = append(d.registrations, registrationFor(t, "configmaps", &own),
+			registrationFor(t, "configmaps", &slow))
+		d.options.BoundTo = ownPrefix + "handled-uid"
 		d.start()
 		d.create("ConfigMap", "c")
 		d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["coming.example.org/finalizer"]}}`)

@@ -26,7 +26,7 @@ import (
 type operatorProcess struct {
 	t          *testing.T
 	server     *memapi.Server
-	connection *watched
+	connection *watchCounter
 	people     client.Client
 
 	changes, events, daemons, ticks atomic.Int64
@@ -40,7 +40,7 @@ func newOperatorProcess(t *testing.T) *operatorProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &operatorProcess{t: t, server: server, connection: &watched{RoundTripper: server}, people: people}
+	return &operatorProcess{t: t, server: server, connection: &watchCounter{RoundTripper: server}, people: people}
 }
 
 func (e *operatorProcess) manager() ctrl.Manager {
@@ -75,10 +75,10 @@ func (e *operatorProcess) add(m ctrl.Manager, name string) {
 		},
 		Namespaces: named("a", "b"),
 		Registrations: []reconcilers.Registration{
-			to(e.t, "secrets", filling), to(e.t, "configmaps", watching),
-			to(e.t, "configmaps", counting("c", cause.Create, &e.changes)),
-			to(e.t, "configmaps", timer("t", time.Second, count(&e.ticks))),
-			to(e.t, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
+			registrationFor(e.t, "secrets", filling), registrationFor(e.t, "configmaps", watching),
+			registrationFor(e.t, "configmaps", counting("c", cause.Create, &e.changes)),
+			registrationFor(e.t, "configmaps", timer("t", time.Second, count(&e.ticks))),
+			registrationFor(e.t, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
 				ctx context.Context, _ *handlers.Invocation,
 			) error {
 				e.daemons.Add(1)

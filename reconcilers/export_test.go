@@ -7,8 +7,8 @@ func Claimed(m manager.Manager) bool { return claimed(m.Elected()) }
 
 // claimed returns whether there are claims for the manager with this channel.
 func claimed(m elected) bool {
-	byManager.mu.Lock()
-	defer byManager.mu.Unlock()
-	_, known := byManager.claims[m]
+	claimsByManager.mu.Lock()
+	defer claimsByManager.mu.Unlock()
+	_, known := claimsByManager.claims[m]
 	return known
 }

@@ -21,13 +21,13 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// timesheet records the times of the calls of handlers by object.
-type timesheet struct {
+// callRecorder records the times of the calls of handlers by object.
+type callRecorder struct {
 	mu    sync.Mutex
 	calls map[string][]time.Time
 }
 
-func (j *timesheet) note(id string, c *handlers.Invocation) (name string, call int) {
+func (j *callRecorder) note(id string, c *handlers.Invocation) (name string, call int) {
 	name = (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -38,7 +38,7 @@ func (j *timesheet) note(id string, c *handlers.Invocation) (name string, call i
 	return name, len(j.calls[id+" "+name])
 }
 
-func (j *timesheet) of(id, name string) []time.Time {
+func (j *callRecorder) of(id, name string) []time.Time {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return append([]time.Time{}, j.calls[id+" "+name]...)
@@ -46,7 +46,9 @@ func (j *timesheet) of(id, name string) []time.Time {
 
 // handler returns a handler that records its calls. Objects with the prefix "hanging-" and its id block it until the
 // operator exits.
-func (j *timesheet) handler(id string, reason cause.Reason, act func(name string, call int) error) *handlers.Handler {
+func (j *callRecorder) handler(
+	id string, reason cause.Reason, act func(name string, call int) error,
+) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Policy: handlers.Policy{Backoff: ptr.To(time.Second)},
 		Call: func(ctx context.Context, c *handlers.Invocation) error {
 			name, call := j.note(id, c)
@@ -61,8 +63,8 @@ func (j *timesheet) handler(id string, reason cause.Reason, act func(name string
 		}}
 }
 
-// within requires a call within a time.
-func (j *timesheet) within(t *testing.T, id, name string, calls int, since time.Time, limit time.Duration) {
+// requireCall requires a call within a time.
+func (j *callRecorder) requireCall(t *testing.T, id, name string, calls int, since time.Time, limit time.Duration) {
 	t.Helper()
 	times := j.of(id, name)
 	if len(times) < calls {
@@ -80,12 +82,12 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 	for _, workers := range []int{2, 10, 0} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, j := memapi.New(), &timesheet{}
+				server, j := memapi.New(), &callRecorder{}
 				p := newDirectClient(t, server)
 				p.create("ConfigMap", "honest")
 				stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
-					to(t, "configmaps", j.handler("c", cause.Create, nil)),
-					to(t, "configmaps", j.handler("d", cause.Delete, func(_ string, call int) error {
+					registrationFor(t, "configmaps", j.handler("c", cause.Create, nil)),
+					registrationFor(t, "configmaps", j.handler("d", cause.Delete, func(_ string, call int) error {
 						if call < 3 {
 							return errNotYet
 						}
@@ -98,8 +100,8 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 				began := time.Now()
 				p.remove("ConfigMap", "honest")
 				time.Sleep(5 * time.Second)
-				j.within(t, "d", "honest", 1, began, 10*time.Millisecond)
-				j.within(t, "d", "honest", 3, began, 2100*time.Millisecond)
+				j.requireCall(t, "d", "honest", 1, began, 10*time.Millisecond)
+				j.requireCall(t, "d", "honest", 3, began, 2100*time.Millisecond)
 				if left := p.count("ConfigMap"); left != 130 {
 					t.Errorf("%d objects are left, want those whose handlers hang", left)
 				}
@@ -112,11 +114,11 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 // handlers of other listed objects hang.
 func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, j := memapi.New(), &timesheet{}
+		server, j := memapi.New(), &callRecorder{}
 		p := newDirectClient(t, server)
 		p.createMany("ConfigMap", "hanging-r", 130)
 		p.create("ConfigMap", "zoe")
-		hold := to(t, "configmaps", j.handler("d", cause.Delete, nil))
+		hold := registrationFor(t, "configmaps", j.handler("d", cause.Delete, nil))
 		stop := operateAll(t, server, reconcilers.Options{}, hold)
 		time.Sleep(5 * time.Second)
 		stop()
@@ -129,11 +131,11 @@ func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 2}},
 			hold,
-			to(t, "configmaps", resume),
+			registrationFor(t, "configmaps", resume),
 		)
 		defer stop()
 		time.Sleep(5 * time.Second)
-		j.within(t, "d", "zoe", 1, began, 2*time.Second)
+		j.requireCall(t, "d", "zoe", 1, began, 2*time.Second)
 	})
 }
 
@@ -145,12 +147,12 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 	for _, workers := range []int{2, 10, 0} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, j := memapi.New(), &timesheet{}
+				server, j := memapi.New(), &callRecorder{}
 				p := newDirectClient(t, server)
 				p.createMany("ConfigMap", "hanging-d", 130)
 				stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
-					to(t, "configmaps", j.handler("c", cause.Create, nil)),
-					to(t, "configmaps", j.handler("d", cause.Delete, nil)))
+					registrationFor(t, "configmaps", j.handler("c", cause.Create, nil)),
+					registrationFor(t, "configmaps", j.handler("d", cause.Delete, nil)))
 				defer stop()
 				time.Sleep(5 * time.Second)
 				for n := range 130 {
@@ -161,7 +163,7 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 				p.createMany("ConfigMap", "honest", 20)
 				time.Sleep(time.Second)
 				for n := range 20 {
-					j.within(t, "c", fmt.Sprint("honest-", n), 1, began, 100*time.Millisecond)
+					j.requireCall(t, "c", fmt.Sprint("honest-", n), 1, began, 100*time.Millisecond)
 				}
 			})
 		})
@@ -170,8 +172,9 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 
 // stormResult holds the measurements of the honest objects in a storm.
 type stormResult struct {
-	deletion,
-	tick time.Duration // the slowest deletion since its request; the longest time between two ticks of one object
+	slowestDeletion,
+	// the slowest deletion since its request; the longest time between two ticks of one object
+	longestTickGap time.Duration
 	deleted, ticks int
 }
 
@@ -179,7 +182,7 @@ type stormResult struct {
 func storm(t *testing.T, among bool) (w stormResult) {
 	const honest, minute = 30, time.Minute
 	synctest.Test(t, func(t *testing.T) {
-		server, j := memapi.New(), &timesheet{}
+		server, j := memapi.New(), &callRecorder{}
 		p := newDirectClient(t, server)
 		is := func(name, what string) bool { return strings.HasPrefix(name, what) }
 		act := func(name string, _ int) error {
@@ -195,10 +198,11 @@ func storm(t *testing.T, among bool) (w stormResult) {
 			}
 			return nil
 		})
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, act)),
-			to(t, "configmaps", j.handler("u", cause.Update, act)),
-			to(t, "configmaps", j.handler("d", cause.Delete, act)),
-			to(t, "configmaps", tick))
+		stop := operateAll(t, server, reconcilers.Options{},
+			registrationFor(t, "configmaps", j.handler("c", cause.Create, act)),
+			registrationFor(t, "configmaps", j.handler("u", cause.Update, act)),
+			registrationFor(t, "configmaps", j.handler("d", cause.Delete, act)),
+			registrationFor(t, "configmaps", tick))
 		defer stop()
 		p.createMany("ConfigMap", "honest", honest)
 		time.Sleep(10 * time.Second)
@@ -225,12 +229,12 @@ func storm(t *testing.T, among bool) (w stormResult) {
 		time.Sleep(minute)
 		for name, at := range removed {
 			if times := j.of("d", name); len(times) > 0 {
-				w.deleted, w.deletion = w.deleted+1, max(w.deletion, times[0].Sub(at))
+				w.deleted, w.slowestDeletion = w.deleted+1, max(w.slowestDeletion, times[0].Sub(at))
 			}
 			last := began
 			for _, at := range j.of("t", name) {
 				if at.After(began) {
-					w.ticks, w.tick, last = w.ticks+1, max(w.tick, at.Sub(last)), at
+					w.ticks, w.longestTickGap, last = w.ticks+1, max(w.longestTickGap, at.Sub(last)), at
 				}
 			}
 		}
@@ -245,12 +249,14 @@ func TestObjectsBesideFailingOnes(t *testing.T) {
 	}
 	alone, among := storm(t, false), storm(t, true)
 	t.Logf(
-		"alone: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", alone.deletion,
-		alone.tick, alone.deleted, alone.ticks,
+		"alone: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks",
+		alone.slowestDeletion,
+		alone.longestTickGap, alone.deleted, alone.ticks,
 	)
 	t.Logf(
-		"among: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", among.deletion,
-		among.tick, among.deleted, among.ticks,
+		"among: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks",
+		among.slowestDeletion,
+		among.longestTickGap, among.deleted, among.ticks,
 	)
 	if among.deleted != alone.deleted || among.ticks < alone.ticks*3/4 {
 		t.Errorf(
@@ -258,10 +264,11 @@ func TestObjectsBesideFailingOnes(t *testing.T) {
 			among.ticks,
 		)
 	}
-	if among.tick > 2*alone.tick || among.deletion > alone.deletion+time.Second {
+	if among.longestTickGap > 2*alone.longestTickGap || among.slowestDeletion > alone.slowestDeletion+time.Second {
 		t.Errorf(
-			"the slowest deletion and tick: %s and %s alone, %s and %s among others", alone.deletion, alone.tick,
-			among.deletion, among.tick,
+			"the slowest deletion and tick: %s and %s alone, %s and %s among others", alone.slowestDeletion,
+			alone.longestTickGap,
+			among.slowestDeletion, among.longestTickGap,
 		)
 	}
 }

@@ -39,11 +39,12 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 				server := memapi.New()
 				p := newDirectClient(t, server)
 				registrations := []reconcilers.Registration{
-					to(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done}),
+					registrationFor(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done}),
 				}
 				if tc.resuming {
 					registrations = append(
-						registrations, to(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: done}),
+						registrations, registrationFor(t, "configmaps",
+							&handlers.Handler{ID: "r", Initial: true, Call: done}),
 					)
 				}
 				p.create("ConfigMap", "a")
@@ -93,13 +94,13 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	families := map[string]handlers.Handler{
 		"Changing": {NeedsChange: true},
 		"Watching": {Family: handlers.Watching},
-		"Daemon":   {Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}},
-		"Timer":    {Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Hour}},
+		"Daemon":   {Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true}},
+		"Timer":    {Family: handlers.Background, Background: &handlers.BackgroundOptions{Interval: time.Hour}},
 	}
 	for name, h := range families {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, j := memapi.New(), &journal{began: time.Now()}
+				server, j := memapi.New(), &journal{startTime: time.Now()}
 				p := newDirectClient(t, server)
 				note := func(id string) handlers.Func {
 					return func(context.Context, *handlers.Invocation) error { j.add(id); return nil }
@@ -107,9 +108,9 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 				h.ID, h.Field, h.Call = "f", diff.Path{"spec", "b", "c"}, note("f")
 				p.create("Pod", "c")
 				p.merge("Pod", "c", `{"spec":{"b":"text"}}`)
-				stop := operateAll(t, server, reconcilers.Options{}, to(t, "pods", &h),
-					to(t, "pods", &handlers.Handler{ID: "a", Reason: cause.Create, Call: note("created")}),
-					to(t, "pods", &handlers.Handler{ID: "u", Reason: cause.Update, Call: note("updated")}))
+				stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "pods", &h),
+					registrationFor(t, "pods", &handlers.Handler{ID: "a", Reason: cause.Create, Call: note("created")}),
+					registrationFor(t, "pods", &handlers.Handler{ID: "u", Reason: cause.Update, Call: note("updated")}))
 				defer stop()
 				time.Sleep(10 * time.Second)
 				p.merge("Pod", "c", `{"spec":{"b":"other"}}`)

@@ -18,21 +18,22 @@ import (
 //
 // There is one gate for the operator, and one for each namespace with peering of its own. Both must be open.
 type Gate struct {
-	whole *Gate // the operator's gate; nil in the operator's gate itself
+	operatorGate *Gate // the operator's gate; nil in the operator's gate itself
 
-	mu     sync.Mutex
-	parts  map[string]*Gate // gates of namespaces, made on demand and never removed
-	closed bool             // as set by Set
-	until  time.Time        // end of the permission to write; zero means that it does not end
-	lapsed bool             // until is over, or work is still running that was started before a former until was over
-	lapse  *time.Timer      // fires at until
+	mu             sync.Mutex
+	namespaceGates map[string]*Gate // gates of namespaces, made on demand and never removed
+	closed         bool             // as set by Set
+	permittedUntil time.Time        // end of the permission to write; zero means that it does not end
+	// until is over, or work is still running that was started before a former until was over
+	isPermissionExpired bool
+	expiryTimer         *time.Timer // fires at until
 	// permission ends together with the permission to write; nil while no caller needs it.
-	permission context.Context //nolint:containedctx // only its end is of interest, and why
-	withdraw   context.CancelCauseFunc
-	changed    chan struct{} // closed when the gate opens or closes; nil while no caller needs it
-	number     int           // counts those changes, so that a stale opening can be detected
-	busy       int           // running work, see Busy
-	idle       chan struct{} // closed while busy is zero; nil while no caller needs it
+	permission       context.Context //nolint:containedctx // only its end is of interest, and why
+	cancelPermission context.CancelCauseFunc
+	changed          chan struct{} // closed when the gate opens or closes; nil while no caller needs it
+	changeCount      int           // counts those changes, so that a stale opening can be detected
+	busy             int           // running work, see Busy
+	idle             chan struct{} // closed while busy is zero; nil while no caller needs it
 }
 
 // NamespaceGate returns the gate of one namespace, and makes it if necessary. It pauses the operator in that namespace
@@ -44,13 +45,13 @@ func (g *Gate) NamespaceGate(namespace string) *Gate {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	part := g.parts[namespace]
+	part := g.namespaceGates[namespace]
 	if part == nil {
-		if g.parts == nil {
-			g.parts = map[string]*Gate{}
+		if g.namespaceGates == nil {
+			g.namespaceGates = map[string]*Gate{}
 		}
-		part = &Gate{whole: g}
-		g.parts[namespace] = part
+		part = &Gate{operatorGate: g}
+		g.namespaceGates[namespace] = part
 	}
 	return part
 }
@@ -62,7 +63,7 @@ func (g *Gate) pausedNamespaces() (names []string) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for name, part := range g.parts {
+	for name, part := range g.namespaceGates {
 		if !part.Open() {
 			names = append(names, name)
 		}
@@ -84,15 +85,15 @@ func (g *Gate) Set(closed bool) { g.applyChange(func() { g.closed = closed }) }
 func (g *Gate) AllowWritesUntil(t time.Time) {
 	g.applyChange(func() {
 		g.expirePermission() // the timer may not have fired yet if the process was suspended
-		g.until, g.lapsed = t, g.lapsed && g.busy > 0
+		g.permittedUntil, g.isPermissionExpired = t, g.isPermissionExpired && g.busy > 0
 		// The new time may be over already, too.
 		g.expirePermission()
-		if g.lapse != nil {
-			g.lapse.Stop()
-			g.lapse = nil
+		if g.expiryTimer != nil {
+			g.expiryTimer.Stop()
+			g.expiryTimer = nil
 		}
 		if !t.IsZero() {
-			g.lapse = time.AfterFunc(time.Until(t), func() { g.applyChange(g.expirePermission) })
+			g.expiryTimer = time.AfterFunc(time.Until(t), func() { g.applyChange(g.expirePermission) })
 		}
 	})
 }
@@ -101,13 +102,13 @@ func (g *Gate) AllowWritesUntil(t time.Time) {
 // a change of the gate even if there is new permission at once, so that everything restarts with fresh state. The
 // caller holds the lock.
 func (g *Gate) expirePermission() {
-	if g.lapsed || !hasPassed(g.until) {
+	if g.isPermissionExpired || !hasPassed(g.permittedUntil) {
 		return
 	}
-	g.lapsed = true
-	if g.withdraw != nil {
-		g.withdraw(execution.ErrPaused)
-		g.permission, g.withdraw = nil, nil
+	g.isPermissionExpired = true
+	if g.cancelPermission != nil {
+		g.cancelPermission(execution.ErrPaused)
+		g.permission, g.cancelPermission = nil, nil
 	}
 	g.notifyWaiters()
 }
@@ -116,8 +117,8 @@ func (g *Gate) expirePermission() {
 func (g *Gate) applyChange(apply func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before := g.closed || g.lapsed
-	if apply(); (g.closed || g.lapsed) != before {
+	before := g.closed || g.isPermissionExpired
+	if apply(); (g.closed || g.isPermissionExpired) != before {
 		g.notifyWaiters()
 	}
 }
@@ -125,7 +126,7 @@ func (g *Gate) applyChange(apply func()) {
 // notifyWaiters starts a new period of the gate and wakes the callers that wait for a change. The caller holds the
 // lock.
 func (g *Gate) notifyWaiters() {
-	g.number++
+	g.changeCount++
 	if g.changed != nil {
 		close(g.changed)
 		g.changed = nil
@@ -138,17 +139,17 @@ func (g *Gate) WritePermission() context.Context {
 	from := context.Background()
 	// A namespace depends on the operator's permission, too. Do not hold the own lock for that call: pausedNamespaces
 	// takes both locks in the opposite order.
-	if g.whole != nil {
-		from = g.whole.WritePermission()
+	if g.operatorGate != nil {
+		from = g.operatorGate.WritePermission()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.permission == nil || g.permission.Err() != nil {
-		g.permission, g.withdraw = context.WithCancelCause(from)
-		if g.lapsed || hasPassed(g.until) {
-			g.withdraw(execution.ErrPaused)
+		g.permission, g.cancelPermission = context.WithCancelCause(from)
+		if g.isPermissionExpired || hasPassed(g.permittedUntil) {
+			g.cancelPermission(execution.ErrPaused)
 			// Do not keep an ended context: the next caller may have permission again.
-			defer func() { g.permission, g.withdraw = nil, nil }()
+			defer func() { g.permission, g.cancelPermission = nil, nil }()
 		}
 	}
 	return g.permission
@@ -173,7 +174,7 @@ func (g *Gate) permissionIn(namespace string) context.Context {
 func (g *Gate) hasPermission() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.lapsed && !hasPassed(g.until)
+	return !g.isPermissionExpired && !hasPassed(g.permittedUntil)
 }
 
 // mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects.
@@ -182,7 +183,7 @@ func (g *Gate) mayWrite(namespace string) bool {
 		return true
 	}
 	g.mu.Lock()
-	part := g.parts[namespace]
+	part := g.namespaceGates[namespace]
 	g.mu.Unlock()
 	return g.hasPermission() && (part == nil || part.hasPermission())
 }
@@ -198,7 +199,9 @@ func (g *Gate) Open() bool {
 }
 
 // isOpenLocked is Open for callers that hold the lock. It checks the time itself, because the timer may fire late.
-func (g *Gate) isOpenLocked() bool { return !g.closed && !g.lapsed && !hasPassed(g.until) }
+func (g *Gate) isOpenLocked() bool {
+	return !g.closed && !g.isPermissionExpired && !hasPassed(g.permittedUntil)
+}
 
 // currentOpening returns the present opening, whether the gate is open, and a channel that is closed at the next
 // change.
@@ -212,7 +215,7 @@ func (g *Gate) currentOpening() (now opening, open bool, changed <-chan struct{}
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
-	return opening{gate: g, number: g.number}, !g.closed && !g.lapsed, g.changed
+	return opening{gate: g, changeCount: g.changeCount}, !g.closed && !g.isPermissionExpired, g.changed
 }
 
 // followOpenings calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the

@@ -88,8 +88,8 @@ func TestOutcomeInPause(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			return slow(ctx, call)
 		}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "configmaps", counting("second", cause.Create, &second)))
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", h),
+			registrationFor(t, "configmaps", counting("second", cause.Create, &second)))
 		defer stop()
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
@@ -136,7 +136,7 @@ func TestPauseTimeout(t *testing.T) {
 			t,
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: time.Minute}, Gate: gate},
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: run}),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: run}),
 		)
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
@@ -168,7 +168,7 @@ func TestWritesWithoutPermission(t *testing.T) {
 			return count(ctx, call)
 		}
 		gate.AllowWritesUntil(time.Now().Add(5 * time.Second))
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h))
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", h))
 		defer stop()
 		time.Sleep(time.Minute)
 		if len(p.get("ConfigMap", "c").GetAnnotations()) != 0 || calls.Load() != 1 || gate.Busy() != 0 {

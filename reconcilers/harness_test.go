@@ -110,7 +110,7 @@ func newDirectClient(t *testing.T, server *memapi.Server) directClient {
 
 func daemon(id string, b handlers.BackgroundOptions, call handlers.Func) *handlers.Handler {
 	b.Daemon = true
-	return &handlers.Handler{ID: id, Family: handlers.Spawning, Background: &b, Call: call}
+	return &handlers.Handler{ID: id, Family: handlers.Background, Background: &b, Call: call}
 }
 
 // counting returns a handler of changes that only counts its calls.
@@ -123,25 +123,28 @@ func counting(id string, reason cause.Reason, calls *atomic.Int64) *handlers.Han
 
 func timer(id string, interval time.Duration, call handlers.Func) *handlers.Handler {
 	return &handlers.Handler{
-		ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: interval}, Call: call,
+		ID: id, Family: handlers.Background, Background: &handlers.BackgroundOptions{Interval: interval}, Call: call,
 	}
 }
 
 func succeed(context.Context, *handlers.Invocation) error { return nil }
 
-func untilStopped(_ context.Context, c *handlers.Invocation) error { <-c.Live.Stopping(); return nil }
+func untilStopped(_ context.Context, c *handlers.Invocation) error {
+	<-c.LiveObject.Stopping()
+	return nil
+}
 
 // journal records lines with their times, from any goroutine.
 type journal struct {
-	mu    sync.Mutex
-	began time.Time
-	lines []string
+	mu        sync.Mutex
+	startTime time.Time
+	lines     []string
 }
 
 func (j *journal) add(what string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lines = append(j.lines, time.Since(j.began).Round(time.Second).String()+" "+what)
+	j.lines = append(j.lines, time.Since(j.startTime).Round(time.Second).String()+" "+what)
 }
 
 func (j *journal) String() string {
@@ -155,10 +158,10 @@ func operate(
 	t *testing.T, connection http.RoundTripper, spelling string, h *handlers.Handler, backoffs ...time.Duration,
 ) (stop func()) {
 	t.Helper()
-	return operateAll(t, connection, reconcilers.Options{APIBackoffs: backoffs}, to(t, spelling, h))
+	return operateAll(t, connection, reconcilers.Options{APIBackoffs: backoffs}, registrationFor(t, spelling, h))
 }
 
-func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registration {
+func registrationFor(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registration {
 	t.Helper()
 	selector, err := discovery.ParseSpelling(spelling)
 	if err != nil {
@@ -234,5 +237,5 @@ func complete(o *reconcilers.Options, registrations ...reconcilers.Registration)
 
 // liveBody returns the newest state of the object of a background function.
 func liveBody(call *handlers.Invocation) map[string]any {
-	return (&cause.Cause{Object: call.Live.Object()}).Body()
+	return (&cause.Cause{Object: call.LiveObject.Object()}).Body()
 }

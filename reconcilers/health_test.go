@@ -28,9 +28,9 @@ import (
 type checkedManager struct {
 	ctrl.Manager
 
-	t            *testing.T
-	led          bool // another process is the leader
-	ready, alive map[string]healthz.Checker
+	t              *testing.T
+	hasOtherLeader bool // another process is the leader
+	ready, alive   map[string]healthz.Checker
 }
 
 func newCheckedManager(t *testing.T, connection http.RoundTripper) *checkedManager {
@@ -53,7 +53,7 @@ func (e *checkedManager) AddHealthzCheck(name string, check healthz.Checker) err
 
 // Add ignores runnables of the leader if another process is the leader.
 func (e *checkedManager) Add(r manager.Runnable) error {
-	if own, ok := r.(manager.LeaderElectionRunnable); e.led && ok && own.NeedLeaderElection() {
+	if own, ok := r.(manager.LeaderElectionRunnable); e.hasOtherLeader && ok && own.NeedLeaderElection() {
 		return nil
 	}
 	return e.Manager.Add(r)
@@ -77,13 +77,13 @@ func (e *checkedManager) requireFailingChecks(when string, checks map[string]hea
 	}
 }
 
-// switched returns connections that refuse certain requests with the code, while it is set.
-type switched struct {
+// refusingConnections returns connections that refuse certain requests with the code, while it is set.
+type refusingConnections struct {
 	code atomic.Int64
 }
 
-func (s *switched) connect(server *memapi.Server, verbs ...string) *memapi.Connection {
-	return disturbing(server, func(_ context.Context, r memapi.Request) int {
+func (s *refusingConnections) connect(server *memapi.Server, verbs ...string) *memapi.Connection {
+	return interceptRequests(server, func(_ context.Context, r memapi.Request) int {
 		if r.Resource.Plural == "configmaps" && slices.Contains(verbs, r.Verb) {
 			return int(s.code.Load())
 		}
@@ -107,18 +107,18 @@ func (s *switchableTransport) RoundTrip(r *http.Request) (*http.Response, error)
 
 func created(t *testing.T) reconcilers.Registration {
 	t.Helper()
-	return to(t, "configmaps", &handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed})
+	return registrationFor(t, "configmaps", &handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed})
 }
 
 func TestReadyOnceAllIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		newDirectClient(t, server).create("Secret", "s")
-		way := &switchableTransport{RoundTripper: delaying(server, "secrets", steady(20*time.Second))}
+		way := &switchableTransport{RoundTripper: delayLists(server, "secrets", steady(20*time.Second))}
 		way.down.Store(true)
 		m := newCheckedManager(t, way)
 		_, filling := byName()
-		stop := operateIn(t, m, reconcilers.Options{}, created(t), to(t, "secrets", filling))
+		stop := operateIn(t, m, reconcilers.Options{}, created(t), registrationFor(t, "secrets", filling))
 		defer stop()
 		synctest.Wait()
 		m.requireFailingChecks("while the API server is down", m.ready,
@@ -137,9 +137,9 @@ func TestReadyOnceListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		newDirectClient(t, server).create("Secret", "s")
-		m := newCheckedManager(t, delaying(server, "secrets", steady(20*time.Second)))
+		m := newCheckedManager(t, delayLists(server, "secrets", steady(20*time.Second)))
 		_, filling := byName()
-		stop := operateIn(t, m, reconcilers.Options{}, created(t), to(t, "secrets", filling))
+		stop := operateIn(t, m, reconcilers.Options{}, created(t), registrationFor(t, "secrets", filling))
 		defer stop()
 		time.Sleep(10 * time.Second)
 		m.requireFailingChecks("while the secrets are being listed", m.ready, "caches: secrets: not listed yet",
@@ -164,7 +164,7 @@ func TestNotReadyWithoutPermission(t *testing.T) {
 func TestReadyWithoutTheKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCheckedManager(t, memapi.New())
-		stop := operateIn(t, m, reconcilers.Options{}, to(t, "unknowns.example.org",
+		stop := operateIn(t, m, reconcilers.Options{}, registrationFor(t, "unknowns.example.org",
 			&handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed}))
 		defer stop()
 		time.Sleep(time.Minute)
@@ -174,17 +174,17 @@ func TestReadyWithoutTheKind(t *testing.T) {
 
 func TestReadyWhileWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var watches switched
+		var watches refusingConnections
 		dead := &mutableTransport{RoundTripper: watches.connect(memapi.New(), "watch")}
 		m := newCheckedManager(t, dead)
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Hour)
 		m.requireFailingChecks("while watches end and are renewed", m.ready)
-		dead.die()
+		dead.muteWatches()
 		time.Sleep(time.Hour)
 		m.requireFailingChecks("after a dead watch was renewed", m.ready)
-		dead.die()
+		dead.muteWatches()
 		watches.code.Store(http.StatusInternalServerError)
 		time.Sleep(3 * time.Minute)
 		m.requireFailingChecks("while a dead watch cannot be renewed", m.ready, "watches: configmaps: not watched for ")
@@ -222,7 +222,7 @@ func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 		second := reconcilers.Options{
 			Settings: reconcilers.Settings{Name: "second.example.org", Prefix: "second.example.org"},
 		}
-		second.Registrations = append(second.Registrations, to(t, "secrets",
+		second.Registrations = append(second.Registrations, registrationFor(t, "secrets",
 			&handlers.Handler{ID: "s", Reason: cause.Create, Call: succeed}))
 		if err := reconcilers.SetupWithManager(m, second); err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 func TestReadyWithoutLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCheckedManager(t, memapi.New())
-		m.led = true
+		m.hasOtherLeader = true
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		synctest.Wait()
@@ -300,7 +300,7 @@ func TestAliveUnlessStuck(t *testing.T) {
 				m := newCheckedManager(t, server)
 				newDirectClient(t, server).createMany("ConfigMap", "c", tc.objects)
 				end := make(chan struct{})
-				stop := operateIn(t, m, tc.own, to(t, "configmaps", &handlers.Handler{
+				stop := operateIn(t, m, tc.own, registrationFor(t, "configmaps", &handlers.Handler{
 					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Timeout: tc.timeout},
 					Call: func(context.Context, *handlers.Invocation) error { <-end; return nil },
 				}))

@@ -40,7 +40,7 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 					Namespaced: true,
 				},
 			)
-			all = append(all, to(t, plural+".idle.example.org", slow))
+			all = append(all, registrationFor(t, plural+".idle.example.org", slow))
 		}
 		without, stack := goroutines()
 		stop := operateAll(t, server, reconcilers.Options{}, all...)

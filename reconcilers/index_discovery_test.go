@@ -75,10 +75,10 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 						return nil
 					},
 				}
-				way := unreachableUntil{delaying(server, "things", steady(time.Second)), tc.paths,
+				way := unreachableUntil{delayLists(server, "things", steady(time.Second)), tc.paths,
 					began.Add(6 * time.Minute)}
-				stop := operateAll(t, way, reconcilers.Options{ScanOnce: tc.once}, to(t, "configmaps", h),
-					to(t, "things.v1.x.io", filling))
+				stop := operateAll(t, way, reconcilers.Options{ScanOnce: tc.once}, registrationFor(t, "configmaps", h),
+					registrationFor(t, "things.v1.x.io", filling))
 				time.Sleep(20 * time.Minute)
 				stop()
 				if len(got) != 1 || got[0] != tc.want {

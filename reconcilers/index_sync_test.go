@@ -23,7 +23,7 @@ import (
 func byName() (*indexes.ObjectIndex, *handlers.Handler) {
 	index := indexes.New()
 	return index, &handlers.Handler{ID: "by-name", Family: handlers.Indexing, Index: &handlers.IndexWork{
-		Into: index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
+		Store: index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			return map[any]any{(&unstructured.Unstructured{Object: call.Object}).GetName(): true}, false, nil
 		},
 	}}
@@ -31,7 +31,7 @@ func byName() (*indexes.ObjectIndex, *handlers.Handler) {
 
 func TestHandlersWaitForIndices(t *testing.T) {
 	slow := func(server *memapi.Server) *memapi.Connection {
-		return delaying(server, "secrets", steady(time.Minute))
+		return delayLists(server, "secrets", steady(time.Minute))
 	}
 	forbidden := func(server *memapi.Server) *memapi.Connection { return unavailable(server, "secrets", 403) }
 	tests := map[string]struct {
@@ -46,7 +46,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 		},
 		"Events": {"an event handler is not called before the indexed kind is listed", slow, handlers.Watching,
 			"1m0s: 20 secrets"},
-		"Timers": {"a timer is not called before the indexed kind is listed", slow, handlers.Spawning,
+		"Timers": {"a timer is not called before the indexed kind is listed", slow, handlers.Background,
 			"1m0s: 20 secrets"},
 		"Forbidden": {
 			"an indexed kind that cannot be listed is not waited for", forbidden, handlers.Changing, "0s: 0 secrets",
@@ -73,11 +73,11 @@ func TestHandlersWaitForIndices(t *testing.T) {
 				if tc.family == handlers.Changing {
 					h.Reason = cause.Create
 				}
-				if tc.family == handlers.Spawning {
+				if tc.family == handlers.Background {
 					h.Background = &handlers.BackgroundOptions{}
 				}
 				stop := operateAll(t, tc.way(server), reconcilers.Options{},
-					to(t, "configmaps", h), to(t, "secrets", filling))
+					registrationFor(t, "configmaps", h), registrationFor(t, "secrets", filling))
 				time.Sleep(5 * time.Minute)
 				stop()
 				close(seen)
@@ -102,8 +102,9 @@ func TestRefusedIndexedKind(t *testing.T) {
 		_, filling := byName()
 		_, again := byName()
 		var calls atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "secrets", filling), to(t, "secret", again),
-			to(t, "configmaps", counting("h", cause.Create, &calls)))
+		stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "secrets", filling),
+			registrationFor(t, "secret", again),
+			registrationFor(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
@@ -122,9 +123,9 @@ func TestIndexedKindGoes(t *testing.T) {
 		_, filling := byName()
 		var calls atomic.Int64
 		gate := &reconcilers.Gate{}
-		stop := operateAll(t, delaying(server, "things", steady(20*time.Second)),
-			reconcilers.Options{Gate: gate}, to(t, "things.v1.x.io", filling),
-			to(t, "configmaps", counting("h", cause.Create, &calls)))
+		stop := operateAll(t, delayLists(server, "things", steady(20*time.Second)),
+			reconcilers.Options{Gate: gate}, registrationFor(t, "things.v1.x.io", filling),
+			registrationFor(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)
@@ -149,8 +150,8 @@ func TestIndexedKindVanishes(t *testing.T) {
 		_, filling := byName()
 		var calls atomic.Int64
 		stop := operateAll(t, unavailable(server, "things", 500), reconcilers.Options{},
-			to(t, "things.v1.x.io", filling),
-			to(t, "configmaps", counting("h", cause.Create, &calls)))
+			registrationFor(t, "things.v1.x.io", filling),
+			registrationFor(t, "configmaps", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Minute)
 		t.Logf("before the removal: %d calls", calls.Load())
@@ -171,7 +172,8 @@ func TestIndexOfRemovedKind(t *testing.T) {
 		index, filling := byName()
 		var forgot atomic.Int64
 		stop := operateAll(
-			t, server, reconcilers.Options{Forget: func(types.UID) { forgot.Add(1) }}, to(t, "things.v1.x.io", filling),
+			t, server, reconcilers.Options{OnGone: func(types.UID) { forgot.Add(1) }},
+			registrationFor(t, "things.v1.x.io", filling),
 		)
 		defer stop()
 		o := p.object("Thing", "a")

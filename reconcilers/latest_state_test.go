@@ -20,7 +20,7 @@ import (
 // labelled returns whether the newest state of the object has a label.
 func labelled(c *handlers.Invocation) bool {
 	known := unstructured.Unstructured{Object: c.Cause.Body()}
-	latest := c.Newest.Latest(types.NamespacedName{Namespace: "default", Name: known.GetName()}, known.GetUID())
+	latest := c.LatestState.Latest(types.NamespacedName{Namespace: "default", Name: known.GetName()}, known.GetUID())
 	return (&unstructured.Unstructured{Object: latest}).GetLabels()["l"] != ""
 }
 
@@ -45,13 +45,13 @@ func TestHandlersSeeTheLatestState(t *testing.T) {
 		server := memapi.New()
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
-		j := &journal{began: time.Now()}
+		j := &journal{startTime: time.Now()}
 		stop := operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: skipPause(j)}),
-			to(t, "configmaps", &handlers.Handler{ID: "event", Family: handlers.Watching, Call: func(
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: skipPause(j)}),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "event", Family: handlers.Watching, Call: func(
 				ctx context.Context, c *handlers.Invocation,
 			) error {
-				if c.Cause.Type == "" {
+				if c.Cause.EventType == "" {
 					return skipPause(j)(ctx, c)
 				}
 				return nil
@@ -61,7 +61,7 @@ func TestHandlersSeeTheLatestState(t *testing.T) {
 		time.Sleep(9500 * time.Millisecond)
 		p.label("ConfigMap", "c", "x")
 		time.Sleep(time.Minute)
-		wantSaid(t, "the event handler and then the change handler must see the label", j,
+		requireLines(t, "the event handler and then the change handler must see the label", j,
 			"10s event saw the label of one of configmaps", "10s change saw the label of one of configmaps")
 	})
 }
@@ -72,23 +72,23 @@ func TestHandlersSeeThatTheObjectIsGone(t *testing.T) {
 		server := memapi.New()
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
-		j := &journal{began: time.Now()}
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps",
+		j := &journal{startTime: time.Now()}
+		stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "configmaps",
 			&handlers.Handler{ID: "change", Reason: cause.Create, Call: skipPause(j)}))
 		defer stop()
 		time.Sleep(9500 * time.Millisecond)
 		p.remove("ConfigMap", "c")
 		p.create("ConfigMap", "c") // a different object
 		time.Sleep(time.Second)
-		wantSaid(t, "the handler of the gone object must end", j, "10s change ended: "+execution.ErrDeleted.Error())
+		requireLines(t, "the handler of the gone object must end", j, "10s change ended: "+execution.ErrDeleted.Error())
 		p.label("ConfigMap", "c", "x")
 		time.Sleep(time.Minute)
-		wantSaid(t, "the new object must be handled", j, "10s change ended: "+execution.ErrDeleted.Error(),
+		requireLines(t, "the new object must be handled", j, "10s change ended: "+execution.ErrDeleted.Error(),
 			"11s change saw the label of one of configmaps")
 	})
 }
 
-func wantSaid(t *testing.T, reason string, j *journal, lines ...string) {
+func requireLines(t *testing.T, reason string, j *journal, lines ...string) {
 	t.Helper()
 	if want, got := strings.Join(lines, "; "), j.String(); got != want {
 		t.Errorf("%s: want %q, got %q", reason, want, got)

@@ -14,16 +14,17 @@ import (
 // ledger has the resources that are served, or only indexed, and the readiness of their indices. It is part of the
 // operator's scopes and of indexing; both use the lock of the scopes.
 type ledger struct {
-	readiness  *indexes.Readiness // of the indices; nil before the first opening of the gate
-	announced  bool               // the fields below are known
-	assigned   []orchestration.Assignment
-	unanswered []discovery.Selector          // selectors without an answer from the API server yet
-	refused    map[schema.GroupResource]bool // resources that are not served, because checkIDs or a claim has failed
+	readiness           *indexes.Readiness // of the indices; nil before the first opening of the gate
+	announced           bool               // the fields below are known
+	assignments         []orchestration.Assignment
+	unansweredSelectors []discovery.Selector // selectors without an answer from the API server yet
+	// resources that are not served, because checkIDs or a claim has failed
+	refusedResources map[schema.GroupResource]bool
 }
 
 // recordAnnounced records the resources to serve, and the selectors that may match further ones.
 func (l *ledger) recordAnnounced(all []orchestration.Assignment, unanswered []discovery.Selector) {
-	l.announced, l.assigned, l.unanswered = true, all, unanswered
+	l.announced, l.assignments, l.unansweredSelectors = true, all, unanswered
 }
 
 // awaitIndices makes handlers wait for the indices of the announced resources in these namespaces, and for selectors
@@ -34,12 +35,12 @@ func (l *ledger) awaitIndices(o Options, names []string) {
 		return
 	}
 	var filling, unknown []string
-	for _, a := range l.assigned {
-		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 && !l.refused[a.Resource.GroupResource()] {
+	for _, a := range l.assignments {
+		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 && !l.refusedResources[a.Resource.GroupResource()] {
 			filling = append(filling, scopesOf(a.Resource, names)...)
 		}
 	}
-	for _, selector := range l.unanswered {
+	for _, selector := range l.unansweredSelectors {
 		if o.hasIndices(selector) {
 			unknown = append(unknown, selector.String())
 		}
@@ -53,7 +54,7 @@ func (l *ledger) awaitIndices(o Options, names []string) {
 
 // recordRefusal records that a resource is not served in any namespace, until the next attempt to serve it.
 func (l *ledger) recordRefusal(r discovery.Resource, names []string) {
-	l.refused[r.GroupResource()] = true
+	l.refusedResources[r.GroupResource()] = true
 	l.stopAwaiting(r, names)
 }
 

@@ -34,25 +34,25 @@ type operator struct {
 	poster       *posting.QueuePoster
 	health       *health.Health
 	metrics      *metrics.OperatorMetrics
-	assigned     sync.Map // the last orchestration.Assignment of each schema.GroupResource
+	assignments  sync.Map // the last orchestration.Assignment of each schema.GroupResource
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
 	scopes       *scopes
 	indexing     *indexing // nil if only the controllers fill the indices
 
-	running   atomic.Bool   // true while the controllers run
-	filling   sync.Once     // limits Options.Filled to one call
-	beginning chan struct{} // a semaphore: full while one caller runs Options.Begin
-	beginner  *operator     // result of Options.Begin, kept for the second caller
-	failure   error
-	ends      atomic.Int32 // 0, byController or byReplica: who calls Options.End
+	running        atomic.Bool   // true while the controllers run
+	filledOnce     sync.Once     // limits Options.Filled to one call
+	beginSemaphore chan struct{} // a semaphore: full while one caller runs Options.Begin
+	begunOperator  *operator     // result of Options.Begin, kept for the second caller
+	beginErr       error
+	endCaller      atomic.Int32 // 0, byController or byReplica: who calls Options.End
 }
 
 // The values of operator.ends. If the controllers have ever run in the process, they call Options.End, because their
 // handlers return last; otherwise the replica does.
 const (
-	byController = iota + 1
-	byReplica
+	endByController = iota + 1
+	endByReplica
 )
 
 var (
@@ -66,7 +66,7 @@ func (*operator) NeedLeaderElection() bool { return true }
 
 // Start runs the controllers until the context ends, and returns when the last handler has returned.
 func (o *operator) Start(ctx context.Context) error {
-	if !o.ends.CompareAndSwap(0, byController) {
+	if !o.endCaller.CompareAndSwap(0, endByController) {
 		return nil // the replica has already ended: the manager is stopping
 	}
 	ctx = logf.IntoContext(ctx, o.log)
@@ -82,7 +82,7 @@ func (o *operator) Start(ctx context.Context) error {
 	own.options.Journal.SetLive(own)
 	own.running.Store(true)
 	defer own.running.Store(false)
-	own.log.Info("Operator started", own.options.Started...)
+	own.log.Info("Operator started", own.options.StartLogValues...)
 	own.runControllers(ctx)
 	own.log.Info("Operator stopped")
 	return own.callEnd(ctx)
@@ -102,15 +102,15 @@ func (o *operator) callEnd(ctx context.Context) error {
 // manager ends the contexts of its groups one after another.
 func (o *operator) beginOnce(ctx context.Context) (*operator, error) {
 	select {
-	case o.beginning <- struct{}{}:
-		defer func() { <-o.beginning }()
+	case o.beginSemaphore <- struct{}{}:
+		defer func() { <-o.beginSemaphore }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if o.beginner == nil && o.failure == nil {
-		o.beginner, o.failure = o.callBegin(ctx)
+	if o.begunOperator == nil && o.beginErr == nil {
+		o.begunOperator, o.beginErr = o.callBegin(ctx)
 	}
-	return o.beginner, o.failure
+	return o.begunOperator, o.beginErr
 }
 
 // callBegin calls Options.Begin and builds the operator for the returned options. Without a Begin, the options cannot
@@ -151,8 +151,8 @@ func (o *operator) runControllers(ctx context.Context) {
 	background.Go(func() { _ = o.poster.Start(posting) })
 	defer background.Wait()
 	defer stop()
-	if o.options.Beside != nil {
-		background.Go(o.options.Beside(posting))
+	if o.options.StartExtraWork != nil {
+		background.Go(o.options.StartExtraWork(posting))
 	}
 	o.controllers.Exiting = ctx.Done()
 	// Register the gate with Health before the stage Started. Otherwise the operator would be ready for a moment, as
@@ -178,8 +178,8 @@ func (o *operator) runControllers(ctx context.Context) {
 // reportFilled calls Options.Filled when the indices are filled. The controllers and the replica both call it; the
 // first one that is complete wins.
 func (o *operator) reportFilled(ctx context.Context, readiness *indexes.Readiness) {
-	if o.options.Filled != nil && readiness.Wait(ctx) {
-		o.filling.Do(o.options.Filled)
+	if o.options.OnIndicesFilled != nil && readiness.Wait(ctx) {
+		o.filledOnce.Do(o.options.OnIndicesFilled)
 	}
 }
 
@@ -198,7 +198,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	// Metrics look up the handlers of a scope here. The entry stays after the end, so that late counts have their kind.
-	o.assigned.Store(a.Resource.GroupResource(), a)
+	o.assignments.Store(a.Resource.GroupResource(), a)
 	o.expectFailures(a)
 	namespaces := o.namespacesOf(a.Resource)
 	o.options.Gate.followOpenings(ctx, func(ctx context.Context, now opening) {

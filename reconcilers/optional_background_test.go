@@ -38,7 +38,7 @@ func TestOptionalBackground(t *testing.T) {
 				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
 				d.remove("ConfigMap", "c")
 				time.Sleep(30 * time.Second)
-				d.letGo()
+				d.removeFinalizers()
 			}, 0, "0s begins; 1m0s ends: the object is deleted; 1m30s gone"},
 		"Held": {"deletion handlers wait for the daemon", []handlers.Handler{deletion}, 20 * time.Second,
 			func(d *deletionRun) {
@@ -59,13 +59,13 @@ func TestOptionalBackground(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j, server := &journal{began: time.Now()}, memapi.New()
+				j, server := &journal{startTime: time.Now()}, memapi.New()
 				optional := daemon("o", handlers.BackgroundOptions{},
 					func(_ context.Context, c *handlers.Invocation) error {
 						j.add("begins")
-						<-c.Live.Stopping()
+						<-c.LiveObject.Stopping()
 						time.Sleep(tc.lasts)
-						text := "ends: " + c.Live.StopReason().Error()
+						text := "ends: " + c.LiveObject.StopReason().Error()
 						if name == "Relisted" {
 							j.addUntimed(text)
 							return nil
@@ -75,18 +75,18 @@ func TestOptionalBackground(t *testing.T) {
 					})
 				optional.Optional, optional.Filters = true, []handlers.Filter{unlessOff}
 				d := &deletionRun{directClient: newDirectClient(t, server), server: server,
-					all: []reconcilers.Registration{
-						to(t, "configmaps", optional), to(t, "configmaps", optionalTimer()),
+					registrations: []reconcilers.Registration{
+						registrationFor(t, "configmaps", optional), registrationFor(t, "configmaps", optionalTimer()),
 					}}
-				d.own.Watching.ServerTimeout = 10 * time.Second
+				d.options.Watching.ServerTimeout = 10 * time.Second
 				for _, h := range tc.others {
 					own := j.recordedHandler(h)
-					d.all = append(d.all, to(t, "configmaps", &own))
+					d.registrations = append(d.registrations, registrationFor(t, "configmaps", &own))
 				}
 				d.start()
 				d.create("ConfigMap", "c")
 				go d.noteEnd(j)
-				time.Sleep(time.Until(j.began.Add(time.Minute)))
+				time.Sleep(time.Until(j.startTime.Add(time.Minute)))
 				tc.act(d)
 				time.Sleep(time.Minute)
 				if writes := d.writes(); writes != tc.writes {

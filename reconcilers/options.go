@@ -59,14 +59,14 @@ type Options struct {
 	Registrations []Registration
 	// Namespaces restrict the operator; none means the whole cluster. Cluster-scoped objects are served in any case.
 	Namespaces namespaces.Patterns
-	// Matching is kept up to date with the namespaces that match Namespaces, also in a pause, from Begin on; if nil,
-	// SetupWithManager makes one. A matching namespace is served as soon as it is in Admitted as well; a nil Admitted
-	// admits all.
-	Matching, Admitted *namespaces.LiveNamespaces
+	// MatchingNamespaces is kept up to date with the namespaces that match Namespaces, also in a pause, from Begin on;
+	// if nil, SetupWithManager makes one. A matching namespace is served as soon as it is in Admitted as well; a nil
+	// Admitted admits all.
+	MatchingNamespaces, AdmittedNamespaces *namespaces.LiveNamespaces
 	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
-	// Owned has the children of the objects, as far as their kinds are watched; nil if no handler needs any.
-	Owned *owned.Children
+	// Children has the children of the objects, as far as their kinds are watched; nil if no handler needs any.
+	Children *owned.Children
 	// StuckTimeout is how long a worker may be stuck before the process is unhealthy. A worker is stuck if its handler
 	// continues after its timeout, or if all workers of a kind are busy while objects wait. Zero is
 	// DefaultStuckTimeout, negative means without a limit.
@@ -81,28 +81,28 @@ type Options struct {
 	// limit. Zero is 10 seconds for writes, because a worker waits for them, and for discovery documents, and 5 minutes
 	// for lists. Kopf: networking.request_timeout.
 	RequestTimeout time.Duration
-	// Started are additional keys and values of the log line at the start.
-	Started []any
-	// Beside starts additional work of the operator, after Begin and before the operator is ready, and returns the
-	// function that runs it. The context ends when the last handler has returned; the operator then waits for the
+	// StartLogValues are additional keys and values of the log line at the start.
+	StartLogValues []any
+	// StartExtraWork starts additional work of the operator, after Begin and before the operator is ready, and returns
+	// the function that runs it. The context ends when the last handler has returned; the operator then waits for the
 	// function to return.
-	Beside func(ctx context.Context) (rest func())
+	StartExtraWork func(ctx context.Context) (rest func())
 	// Gate pauses the operator; a nil Gate is always open.
 	Gate *Gate
 	// NeedsGate reports whether the Gate may ever be closed. It is called once, when the controllers start; if it
 	// returns false, objects skip the gate. Nil means true.
 	NeedsGate func() bool
-	// Forget is called for every deleted object after its handlers were called, possibly more than once. It must be
+	// OnGone is called for every deleted object after its handlers were called, possibly more than once. It must be
 	// quick.
-	Forget func(uid types.UID)
-	// EveryReplica runs Begin and End and keeps the indices filled in every process, from the start of the manager on,
-	// also while the operator is paused or another process leads. It is for users of the indices other than the
+	OnGone func(uid types.UID)
+	// RunInEveryReplica runs Begin and End and keeps the indices filled in every process, from the start of the manager
+	// on, also while the operator is paused or another process leads. It is for users of the indices other than the
 	// controllers, such as webhooks. Indexed resources are listed again when the controllers start and when they stop;
 	// only one watch of them runs at a time. Every process resolves the selectors of all handlers, and the leader does
 	// so twice.
-	EveryReplica bool
-	// Filled is called once, when Begin has returned and all indices are filled; without indices, after Begin.
-	Filled func()
+	RunInEveryReplica bool
+	// OnIndicesFilled is called once, when Begin has returned and all indices are filled; without indices, after Begin.
+	OnIndicesFilled func()
 	// APIBackoffs are the delays between the attempts of one request of the engine; none means a single attempt.
 	APIBackoffs []time.Duration
 	// ObeyRetryAfter uses the delay of a Retry-After header even if it is shorter than the backoff.
@@ -169,7 +169,7 @@ func (o Options) hasIndices(selector discovery.Selector) bool {
 func (o Options) StoragePointers() ([]string, error) {
 	// Store an empty essence into an empty patch: the leaves of the patch are the positions.
 	patch := map[string]any{}
-	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix, "")} {
+	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterimStorage(o.Prefix, "")} {
 		if kept == nil {
 			continue
 		}

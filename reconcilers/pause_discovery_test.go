@@ -81,14 +81,15 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		sky := cometClient{newDirectClient(t, server)}
-		watches := &watched{RoundTripper: server, plural: "comets"}
+		watches := &watchCounter{RoundTripper: server, plural: "comets"}
 		asked, gate := &inquiries{RoundTripper: watches}, &reconcilers.Gate{}
 		gate.Set(true)
 		var calls, forgotten atomic.Int64
 		index, filling := byName()
 		m := newCheckedManager(t, asked)
-		stop := operateIn(t, m, reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgotten.Add(1) }},
-			to(t, "category=sky", filling), to(t, "category=sky", &handlers.Handler{ID: "e", Family: handlers.Watching,
+		stop := operateIn(t, m, reconcilers.Options{Gate: gate, OnGone: func(types.UID) { forgotten.Add(1) }},
+			registrationFor(t, "category=sky", filling),
+			registrationFor(t, "category=sky", &handlers.Handler{ID: "e", Family: handlers.Watching,
 				Call: func(context.Context, *handlers.Invocation) error {
 					calls.Add(1)
 					return nil
@@ -145,8 +146,9 @@ func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 		var mu sync.Mutex
 		var noted []string
 		found := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(noted) }
-		stop := operateAll(t, delaying(server, "comets", steady(10*time.Second)), reconcilers.Options{Gate: gate},
-			to(t, "category=sky", filling), to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+		stop := operateAll(t, delayLists(server, "comets", steady(10*time.Second)), reconcilers.Options{Gate: gate},
+			registrationFor(t, "category=sky", filling),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
 				Call: func(context.Context, *handlers.Invocation) error {
 					mu.Lock()
 					defer mu.Unlock()

@@ -18,17 +18,18 @@ import (
 
 // indexRecorder records what handlers find in an index, and when.
 type indexRecorder struct {
-	index *indexes.ObjectIndex
-	began time.Time
+	index     *indexes.ObjectIndex
+	startTime time.Time
 
-	mu    sync.Mutex
-	found []string
+	mu      sync.Mutex
+	records []string
 }
 
 func (f *indexRecorder) call(_ context.Context, c *handlers.Invocation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.found = append(f.found, fmt.Sprintf("%s after %s: %s", c.Handler.ID, time.Since(f.began).Round(time.Second),
+	f.records = append(f.records, fmt.Sprintf("%s after %s: %s", c.Handler.ID,
+		time.Since(f.startTime).Round(time.Second),
 		keysOf(f.index)))
 	return nil
 }
@@ -37,9 +38,9 @@ func (f *indexRecorder) call(_ context.Context, c *handlers.Invocation) error {
 func (f *indexRecorder) takeRecords() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	found := f.found
+	found := f.records
 	slices.Sort(found)
-	f.began, f.found = time.Now(), nil
+	f.startTime, f.records = time.Now(), nil
 	return found
 }
 
@@ -53,11 +54,11 @@ func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
 		p.create("ConfigMap", "c0")
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
-		f := &indexRecorder{index: index, began: time.Now()}
-		stop := operateAll(t, delaying(server, "secrets", steady(20*time.Second)), reconcilers.Options{Gate: gate},
-			to(t, "secrets", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: f.call}),
-			to(t, "configmaps", &handlers.Handler{ID: "daemon", Family: handlers.Spawning, Call: f.call,
+		f := &indexRecorder{index: index, startTime: time.Now()}
+		stop := operateAll(t, delayLists(server, "secrets", steady(20*time.Second)), reconcilers.Options{Gate: gate},
+			registrationFor(t, "secrets", filling),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: f.call}),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "daemon", Family: handlers.Background, Call: f.call,
 				Background: &handlers.BackgroundOptions{Daemon: true}}))
 		defer stop()
 		time.Sleep(time.Minute)

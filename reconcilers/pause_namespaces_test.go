@@ -25,15 +25,15 @@ import (
 type namespacedOperator struct {
 	namespaceClient
 
-	gate  *reconcilers.Gate
-	kept  *decisions.Journal
-	state *health.Health
+	gate            *reconcilers.Gate
+	decisionJournal *decisions.Journal
+	state           *health.Health
 
-	mu    sync.Mutex
-	calls []string
-	ended []error       // the causes of the ends of handlers' contexts
-	takes time.Duration // the duration of a call
-	gone  int
+	mu             sync.Mutex
+	calls          []string
+	ended          []error       // the causes of the ends of handlers' contexts
+	callDuration   time.Duration // the duration of a call
+	forgottenCount int
 }
 
 func (l *namespacedOperator) call(ctx context.Context, call *handlers.Invocation) error {
@@ -41,7 +41,7 @@ func (l *namespacedOperator) call(ctx context.Context, call *handlers.Invocation
 	object.Object = call.Cause.Body()
 	l.mu.Lock()
 	l.calls = append(l.calls, object.GetNamespace()+"/"+object.GetName())
-	takes := l.takes
+	takes := l.callDuration
 	l.mu.Unlock()
 	select {
 	case <-time.After(takes):
@@ -78,21 +78,21 @@ func (l *namespacedOperator) operate(server *memapi.Server) (stop func()) {
 	o := reconcilers.Options{
 		Settings:   reconcilers.Settings{PauseTimeout: time.Minute},
 		Gate:       l.gate,
-		Journal:    l.kept,
+		Journal:    l.decisionJournal,
 		Health:     l.state,
 		Namespaces: named("a*", "b*"),
-		Forget:     func(types.UID) { l.mu.Lock(); defer l.mu.Unlock(); l.gone++ },
+		OnGone:     func(types.UID) { l.mu.Lock(); defer l.mu.Unlock(); l.forgottenCount++ },
 	}
 	return operateAll(l.t, server, o,
-		to(l.t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: l.call}),
-		to(l.t, "nodes", &handlers.Handler{ID: "n", Reason: cause.Create, Call: l.call}))
+		registrationFor(l.t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: l.call}),
+		registrationFor(l.t, "nodes", &handlers.Handler{ID: "n", Reason: cause.Create, Call: l.call}))
 }
 
 func newNamespacedOperator(t *testing.T, server *memapi.Server) *namespacedOperator {
 	t.Helper()
 	l := &namespacedOperator{
 		namespaceClient: namespaceClient{newDirectClient(t, server)}, gate: &reconcilers.Gate{}, state: health.New(),
-		kept: decisions.New(decisions.RetentionLimits{}),
+		decisionJournal: decisions.New(decisions.RetentionLimits{}),
 	}
 	l.createNamespace("a")
 	l.createNamespace("b")
@@ -116,13 +116,13 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		l.requireCalls("with one namespace paused from the start", "/n1", "b/in-b")
 		l.requireReady("with one namespace paused")
-		if s := l.kept.OperatorState(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
+		if s := l.decisionJournal.OperatorState(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
 			t.Errorf("want only the namespace a to be paused; paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
 		}
 		l.gate.NamespaceGate("a").Set(false)
 		time.Sleep(time.Minute)
 		l.requireCalls("after the pause of the namespace", "/n1", "a/in-a", "b/in-b")
-		l.takes = 10 * time.Second
+		l.callDuration = 10 * time.Second
 		l.create("ConfigMap", "elsewhere") // in a namespace that does not match
 		l.createNamespace("a2")
 		time.Sleep(5 * time.Second)
@@ -133,7 +133,7 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		<-l.gate.NamespaceGate("a2").Idle()
 		l.mu.Lock()
 		ended := slices.Clone(l.ended)
-		l.takes = time.Hour
+		l.callDuration = time.Hour
 		l.mu.Unlock()
 		if len(ended) > 0 {
 			t.Errorf("running handlers must be able to finish; they ended with %v", ended)
@@ -158,7 +158,7 @@ func TestPermissionOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		l := newNamespacedOperator(t, server)
-		l.takes = 10 * time.Second
+		l.callDuration = 10 * time.Second
 		l.gate.NamespaceGate("a").AllowWritesUntil(time.Now().Add(5 * time.Second))
 		stop := l.operate(server)
 		defer stop()
@@ -195,7 +195,7 @@ func TestPausedNamespaceVanishes(t *testing.T) {
 		l.deleteNamespace("a")
 		time.Sleep(time.Minute)
 		l.mu.Lock()
-		gone := l.gone
+		gone := l.forgottenCount
 		l.mu.Unlock()
 		if gone == 0 {
 			t.Error("the objects of the removed namespace must be forgotten")

@@ -29,7 +29,7 @@ func TestPausesAtAnyPoint(t *testing.T) {
 				p, gate := newDirectClient(t, server), &reconcilers.Gate{}
 				var succeeded [3]atomic.Int64
 				slow := func(n int, id string, reason cause.Reason) reconcilers.Registration {
-					return to(t, "configmaps", &handlers.Handler{ID: id, Reason: reason,
+					return registrationFor(t, "configmaps", &handlers.Handler{ID: id, Reason: reason,
 						Call: func(_ context.Context, call *handlers.Invocation) error {
 							if !gate.Open() {
 								t.Errorf("%s began after the gate was closed", id)
@@ -50,7 +50,7 @@ func TestPausesAtAnyPoint(t *testing.T) {
 					return nil
 				})
 				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, slow(0, "a", cause.Create),
-					slow(1, "b", cause.Create), slow(2, "u", cause.Update), to(t, "configmaps", ticks))
+					slow(1, "b", cause.Create), slow(2, "u", cause.Update), registrationFor(t, "configmaps", ticks))
 				defer stop()
 				time.Sleep(time.Second)
 				p.create("ConfigMap", "c")

@@ -24,13 +24,13 @@ func writeWord(word string, takes time.Duration, calls *atomic.Int64) handlers.F
 	return func(_ context.Context, c *handlers.Invocation) error {
 		calls.Add(1)
 		time.Sleep(takes)
-		return c.Writes.AddTransform(func(body map[string]any) error {
+		return c.Writer.AddTransform(func(body map[string]any) error {
 			return unstructured.SetNestedField(body, word, "data", "word")
 		})
 	}
 }
 
-func wordOf(o *unstructured.Unstructured) string {
+func storedWord(o *unstructured.Unstructured) string {
 	word, _, _ := unstructured.NestedString(o.Object, "data", "word")
 	return word
 }
@@ -72,12 +72,13 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 				p := newDirectClient(t, server)
 				p.create("ConfigMap", "c")
 				var calls atomic.Int64
-				stop := operateAll(t, failing(server, func(patch string) int {
+				stop := operateAll(t, refusePatches(server, func(patch string) int {
 					if time.Since(began) < tc.outage && !strings.Contains(patch, "finalizers") {
 						return 500
 					}
 					return 0
-				}), reconcilers.Options{Gate: gate}, to(t, "configmaps", tc.of(writeWord("done", tc.takes, &calls))))
+				}), reconcilers.Options{Gate: gate},
+					registrationFor(t, "configmaps", tc.of(writeWord("done", tc.takes, &calls))))
 				defer stop()
 				time.Sleep(tc.pause)
 				gate.Set(true)
@@ -86,13 +87,13 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 					t.Errorf("%s: %d of 1 counts as running", tc.reason, gate.Busy())
 				}
 				time.Sleep(tc.rest - time.Since(began))
-				if got := wordOf(p.get("ConfigMap", "c")); (got == "done") == tc.late || gate.Busy() != 0 {
+				if got := storedWord(p.get("ConfigMap", "c")); (got == "done") == tc.late || gate.Busy() != 0 {
 					t.Errorf("%s: the word is %q, %d count as running", tc.reason, got, gate.Busy())
 				}
 				time.Sleep(2 * time.Hour)
 				gate.Set(false)
 				time.Sleep(time.Minute)
-				if got := wordOf(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
+				if got := storedWord(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
 					t.Errorf("%s: finally, the word is %q, after %d calls", tc.reason, got, calls.Load())
 				}
 			})
@@ -135,19 +136,20 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 				own, other := &reconcilers.Gate{}, &reconcilers.Gate{}
 				other.Set(true)
 				speak := writeWord("first", 0, new(atomic.Int64))
-				stop := operateAll(t, failing(server, func(string) int {
+				stop := operateAll(t, refusePatches(server, func(string) int {
 					if cut.Load() {
 						return 500
 					}
 					return 0
-				}), reconcilers.Options{Gate: own}, to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-					Call: func(ctx context.Context, c *handlers.Invocation) error {
-						retries = append(retries, c.Retry)
-						return speak(ctx, c)
-					}}), to(t, "configmaps", counting("u", cause.Update, &updates)))
+				}), reconcilers.Options{Gate: own},
+					registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+						Call: func(ctx context.Context, c *handlers.Invocation) error {
+							retries = append(retries, c.Retry)
+							return speak(ctx, c)
+						}}), registrationFor(t, "configmaps", counting("u", cause.Update, &updates)))
 				defer stop()
 				if tc.other != nil {
-					defer operateAll(t, server, reconcilers.Options{Gate: other}, to(t, "configmaps",
+					defer operateAll(t, server, reconcilers.Options{Gate: other}, registrationFor(t, "configmaps",
 						&handlers.Handler{ID: "h", Reason: cause.Create, Call: tc.other}))()
 				}
 				time.Sleep(10 * time.Second)
@@ -161,7 +163,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 				cut.Store(false)
 				own.Set(false)
 				time.Sleep(2 * time.Hour)
-				if got := wordOf(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {
+				if got := storedWord(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {
 					t.Errorf("%s: the word is %q, the calls were %v", tc.reason, got, fmt.Sprint(retries))
 				}
 				if tc.meanwhile != "{}" && updates.Load() == 0 {

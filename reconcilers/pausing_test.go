@@ -30,8 +30,8 @@ func TestIndicesAfterAPause(t *testing.T) {
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
 		var calls atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
-			to(t, "secrets", counting("h", cause.Create, &calls)))
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "secrets", filling),
+			registrationFor(t, "secrets", counting("h", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)
@@ -66,9 +66,9 @@ func TestPauseBeforeListed(t *testing.T) {
 		var found atomic.Int64
 		found.Store(-1)
 		gate := &reconcilers.Gate{}
-		stop := operateAll(t, delaying(server, "secrets", steady(20*time.Second)),
-			reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+		stop := operateAll(t, delayLists(server, "secrets", steady(20*time.Second)),
+			reconcilers.Options{Gate: gate}, registrationFor(t, "secrets", filling),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
 				Call: func(context.Context, *handlers.Invocation) error {
 					found.Store(int64(index.Len()))
 					return nil
@@ -96,15 +96,17 @@ func TestTwoPauses(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		lag := &atomic.Int64{}
 		var forgot, running, most, once atomic.Int64
-		stop := operateAll(t, delaying(server, "configmaps", func() time.Duration { return time.Duration(lag.Load()) }),
-			reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
-			to(t, "configmaps", daemon("once", handlers.BackgroundOptions{}, func(
+		stop := operateAll(t, delayLists(server, "configmaps",
+			func() time.Duration { return time.Duration(lag.Load()) }),
+			reconcilers.Options{Gate: gate, OnGone: func(types.UID) { forgot.Add(1) }},
+			registrationFor(t, "configmaps", filling),
+			registrationFor(t, "configmaps", daemon("once", handlers.BackgroundOptions{}, func(
 				ctx context.Context, _ *handlers.Invocation,
 			) error {
 				once.Add(1)
 				return nil
 			})),
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelTimeout: time.Second},
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelTimeout: time.Second},
 				func(ctx context.Context, _ *handlers.Invocation) error {
 					if n := running.Add(1); n > most.Load() {
 						most.Store(n)
@@ -157,8 +159,8 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 		h.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
 			return (&unstructured.Unstructured{Object: c.Body()}).GetLabels()["l"] != "out", nil
 		}}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "secrets", counting("h", cause.Create, &created)))
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", h),
+			registrationFor(t, "secrets", counting("h", cause.Create, &created)))
 		time.Sleep(5 * time.Second)
 		p.label("ConfigMap", "c", "out")
 		time.Sleep(5 * time.Second)
@@ -186,7 +188,7 @@ func TestAbandonedInPause(t *testing.T) {
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var began atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", daemon("d",
 			handlers.BackgroundOptions{CancelTimeout: time.Second},
 			func(ctx context.Context, _ *handlers.Invocation) error {
 				began.Add(1)
@@ -227,8 +229,8 @@ func TestFinalizerInPause(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			return true, nil
 		}}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", h),
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					<-ctx.Done()
 					return nil

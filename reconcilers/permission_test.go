@@ -16,23 +16,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// endings records when the contexts of handlers end.
-type endings struct {
-	t     *testing.T
-	began time.Time
+// endRecorder records when the contexts of handlers end.
+type endRecorder struct {
+	t         *testing.T
+	startTime time.Time
 
-	mu  sync.Mutex
-	all []string
+	mu      sync.Mutex
+	records []string
 }
 
-func (e *endings) call(ctx context.Context, call *handlers.Invocation) error {
+func (e *endRecorder) call(ctx context.Context, call *handlers.Invocation) error {
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), execution.ErrPaused) {
 		return nil // the operator exits
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.all = append(e.all, fmt.Sprintf("%s after %s", call.Handler.ID, time.Since(e.began)))
+	e.records = append(e.records, fmt.Sprintf("%s after %s", call.Handler.ID, time.Since(e.startTime)))
 	return ctx.Err()
 }
 
@@ -45,15 +45,16 @@ func TestHandlersWithoutPermission(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				newDirectClient(t, server).create("ConfigMap", "c")
-				e, gate := &endings{t: t, began: time.Now()}, &reconcilers.Gate{}
-				gate.AllowWritesUntil(e.began.Add(10 * time.Second))
+				e, gate := &endRecorder{t: t, startTime: time.Now()}, &reconcilers.Gate{}
+				gate.AllowWritesUntil(e.startTime.Add(10 * time.Second))
 				stop := operateAll(
 					t,
 					server,
 					reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: time.Hour}, Gate: gate},
-					to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: e.call}),
-					to(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelBackoff: time.Hour}, e.call)),
-					to(t, "configmaps", timer("t", time.Minute, e.call)),
+					registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: e.call}),
+					registrationFor(t, "configmaps",
+						daemon("d", handlers.BackgroundOptions{CancelBackoff: time.Hour}, e.call)),
+					registrationFor(t, "configmaps", timer("t", time.Minute, e.call)),
 				)
 				defer stop()
 				time.Sleep(8 * time.Second)
@@ -67,22 +68,22 @@ func TestHandlersWithoutPermission(t *testing.T) {
 				for _, id := range []string{"h", "d", "t"} {
 					e.want(id + " after 10s")
 				}
-				if len(e.all) != 3 || gate.Busy() != 0 {
-					t.Errorf("%d are busy; ended: %q; want three ended handlers", gate.Busy(), e.all)
+				if len(e.records) != 3 || gate.Busy() != 0 {
+					t.Errorf("%d are busy; ended: %q; want three ended handlers", gate.Busy(), e.records)
 				}
 			})
 		})
 	}
 }
 
-func (e *endings) want(ending string) {
+func (e *endRecorder) want(ending string) {
 	e.t.Helper()
-	for _, one := range e.all {
+	for _, one := range e.records {
 		if one == ending {
 			return
 		}
 	}
-	e.t.Errorf("want %s; got %q", ending, e.all)
+	e.t.Errorf("want %s; got %q", ending, e.records)
 }
 
 // TestPermissionAgain shows that a process that was suspended and gets a new permission before it noticed the end of

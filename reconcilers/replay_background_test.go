@@ -28,7 +28,7 @@ func playBackground(t *testing.T, family string) {
 			t, "calls and exits", ordered(logged(expected.List("log"), false), number(input["until"])),
 			ordered(logged(log, false), number(input["until"])), input["latency"] == nil,
 		)
-		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {
+		if want, got := compared(t, expected["final"]), compared(t, final); !equalWithin(want, got) {
 			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
 		}
 	})
@@ -66,7 +66,7 @@ func (r *cycleRun) spawned(h *handlers.Handler, d vectors.Fields) handlers.Func 
 		}
 		stopped := false
 		select {
-		case <-call.Live.Stopping():
+		case <-call.LiveObject.Stopping():
 			stopped = true
 		default:
 		}
@@ -77,7 +77,7 @@ func (r *cycleRun) spawned(h *handlers.Handler, d vectors.Fields) handlers.Func 
 
 func flags(call *handlers.Invocation) []any {
 	all := []any{}
-	live, _ := call.Live.(interface{ Flags() background.StopReason })
+	live, _ := call.LiveObject.(interface{ Flags() background.StopReason })
 	for name := range strings.SplitSeq(live.Flags().String(), ",") {
 		if name != "" {
 			all = append(all, name)
@@ -105,7 +105,7 @@ func (r *cycleRun) linger(ctx context.Context, call *handlers.Invocation, behave
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-call.Live.Stopping():
+		case <-call.LiveObject.Stopping():
 		}
 	case "cancelled":
 		<-ctx.Done()

@@ -23,17 +23,17 @@ var behaviours = []string{
 // handlers returns the handlers of the case for its resource, like a registry. It checks all their fields, so that
 // unknown ones fail the test before the run.
 func (r *cycleRun) handlers() []*handlers.Handler {
-	all, err := declared.Handlers(r.t, r.input.List("handlers"), r.served)
+	all, err := declared.Handlers(r.t, r.input.List("handlers"), r.discoveryResource)
 	if err != nil {
 		r.t.Fatalf("declaring the handlers: %v", err)
 	}
 	var own []*handlers.Handler
 	for _, d := range all {
-		if !d.Mine {
+		if !d.SelectsServed {
 			continue
 		}
 		r.known(d.Handler, d.Options)
-		if d.Handler.Family == handlers.Spawning {
+		if d.Handler.Family == handlers.Background {
 			d.Handler.Call = r.spawned(d.Handler, d.Options)
 		} else {
 			d.Handler.Call = r.function(d.Handler.ID, d.Options)
@@ -85,8 +85,8 @@ func (r *cycleRun) behaviour(id string, d vectors.Fields) vectors.Fields {
 	all := calls(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	behave, _ := all[min(r.called[id], len(all)-1)].(map[string]any)
-	r.called[id]++
+	behave, _ := all[min(r.callCounts[id], len(all)-1)].(map[string]any)
+	r.callCounts[id]++
 	return behave
 }
 
@@ -142,7 +142,7 @@ func (r *cycleRun) declare(call *handlers.Invocation, item any) error {
 func (r *cycleRun) entry(call *handlers.Invocation, behave vectors.Fields) map[string]any {
 	entry := map[string]any{"what": "call", "id": call.Handler.ID, "retry": int64(call.Retry), "runtime": 0.0}
 	switch call.Handler.Family {
-	case handlers.Spawning:
+	case handlers.Background:
 		entry["runtime"] = time.Since(call.Started).Seconds()
 		if behave.Flag("note_patch") {
 			entry["patch_pending"] = false
@@ -154,11 +154,11 @@ func (r *cycleRun) entry(call *handlers.Invocation, behave vectors.Fields) map[s
 			entry["old"], entry["new"], entry["diff"] = before, after, items(changes)
 		}
 	default:
-		entry["type"] = call.Cause.Type
+		entry["type"] = call.Cause.EventType
 	}
 	if behave.Flag("note_spec") {
 		object, _ := call.WorkingCopy()
-		if call.Live != nil {
+		if call.LiveObject != nil {
 			object = liveBody(call)
 		}
 		entry["spec"] = object["spec"]
@@ -184,7 +184,7 @@ const ownFinalizer = keys.KopfPrefix + "/KopfFinalizerMarker"
 // write changes the object as the behaviour requires.
 func write(call *handlers.Invocation, behave vectors.Fields) error {
 	if merge := behave.Mapping("patch"); merge != nil {
-		if err := call.Writes.AddTransform(merging(merge)); err != nil {
+		if err := call.Writer.AddTransform(merging(merge)); err != nil {
 			return err
 		}
 	}
@@ -194,12 +194,12 @@ func write(call *handlers.Invocation, behave vectors.Fields) error {
 		if err != nil {
 			return err
 		}
-		if err := call.Writes.AddTransform(change); err != nil {
+		if err := call.Writer.AddTransform(change); err != nil {
 			return err
 		}
 	}
 	if behave["return"] != nil {
-		return call.Writes.SetResult(behave["return"])
+		return call.Writer.SetResult(behave["return"])
 	}
 	return nil
 }

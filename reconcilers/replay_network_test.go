@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// line is the operator's connection. It delays the events of own writes, lets other clients write before a write, and
-// refuses writes.
-type line struct {
+// replayConnection is the operator's connection. It delays the events of own writes, lets other clients write before a
+// write, and refuses writes.
+type replayConnection struct {
 	next    http.RoundTripper
 	plural  string
 	latency time.Duration
 	change  func(ctx context.Context, patch map[string]any)
 
-	writing sync.RWMutex // held during a write, until its version is known as our own
+	writeMu sync.RWMutex // held during a write, until its version is known as our own
 
-	mu            sync.Mutex
-	interferences []any           // the change by another client before each write; null for none
-	failures      []any           // the HTTP status instead of each write; null to serve it
-	own           map[string]bool // the versions of own writes
-	hidden        int             // the number of creations whose events are dropped
-	watches       []io.Writer
+	mu              sync.Mutex
+	interferences   []any           // the change by another client before each write; null for none
+	failures        []any           // the HTTP status instead of each write; null to serve it
+	ownVersions     map[string]bool // the versions of own writes
+	hiddenCreations int             // the number of creations whose events are dropped
+	watches         []io.Writer
 }
 
-func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *replayConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodPatch {
 		if refused := l.disturb(r); refused != nil {
 			return refused, nil
 		}
-		l.writing.Lock()
-		defer l.writing.Unlock()
+		l.writeMu.Lock()
+		defer l.writeMu.Unlock()
 	}
 	response, err := l.next.RoundTrip(r)
 	switch {
@@ -51,7 +51,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // disturb lets another client write first, or refuses the write.
-func (l *line) disturb(r *http.Request) *http.Response {
+func (l *replayConnection) disturb(r *http.Request) *http.Response {
 	l.mu.Lock()
 	interference, failure := pop(&l.interferences), pop(&l.failures)
 	l.mu.Unlock()
@@ -86,30 +86,30 @@ func pop(list *[]any) (first any) {
 	return first
 }
 
-// hide drops the event of the next creation.
-func (l *line) hide() {
+// hideCreation drops the event of the next creation.
+func (l *replayConnection) hideCreation() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hidden++
+	l.hiddenCreations++
 }
 
-// shown returns whether an event is passed on.
-func (l *line) shown(text []byte) bool {
+// isVisible returns whether an event is passed on.
+func (l *replayConnection) isVisible(text []byte) bool {
 	var event struct {
 		Type string `json:"type"`
 	}
 	_ = json.Unmarshal(text, &event)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if event.Type != "ADDED" || l.hidden == 0 {
+	if event.Type != "ADDED" || l.hiddenCreations == 0 {
 		return true
 	}
-	l.hidden--
+	l.hiddenCreations--
 	return false
 }
 
 // note records the version of a write.
-func (l *line) note(response *http.Response) error {
+func (l *replayConnection) note(response *http.Response) error {
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (l *line) note(response *http.Response) error {
 	response.Body = io.NopCloser(bytes.NewReader(data))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.own[versionIn(data)] = true
+	l.ownVersions[versionIn(data)] = true
 	return nil
 }
 
@@ -132,7 +132,7 @@ func versionIn(object []byte) string {
 }
 
 // watch passes the events on, and delays those of own writes.
-func (l *line) watch(body io.ReadCloser) io.ReadCloser {
+func (l *replayConnection) watch(body io.ReadCloser) io.ReadCloser {
 	in, out := io.Pipe()
 	l.mu.Lock()
 	l.watches = append(l.watches, out)
@@ -145,7 +145,7 @@ func (l *line) watch(body io.ReadCloser) io.ReadCloser {
 			if err != nil {
 				return
 			}
-			if !l.shown(text) {
+			if !l.isVisible(text) {
 				continue
 			}
 			if l.latency > 0 && l.isOwn(text) {
@@ -157,21 +157,21 @@ func (l *line) watch(body io.ReadCloser) io.ReadCloser {
 			}
 		}
 	}()
-	return both{in, body}
+	return readCloser{in, body}
 }
 
-func (l *line) isOwn(text []byte) bool {
+func (l *replayConnection) isOwn(text []byte) bool {
 	var event struct{ Object json.RawMessage }
 	_ = json.Unmarshal(text, &event)
-	l.writing.RLock()
-	defer l.writing.RUnlock()
+	l.writeMu.RLock()
+	defer l.writeMu.RUnlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.own[versionIn(event.Object)]
+	return l.ownVersions[versionIn(event.Object)]
 }
 
 // inject sends an event with the object, as if it had just changed.
-func (l *line) inject(object map[string]any) {
+func (l *replayConnection) inject(object map[string]any) {
 	if object == nil {
 		return
 	}
@@ -184,12 +184,12 @@ func (l *line) inject(object map[string]any) {
 	}
 }
 
-type both struct {
+type readCloser struct {
 	io.Reader
 	closer io.Closer
 }
 
-func (b both) Close() error {
+func (b readCloser) Close() error {
 	_ = b.closer.Close()
 	if pipe, ok := b.Reader.(io.Closer); ok {
 		return pipe.Close()

@@ -30,17 +30,17 @@ import (
 
 // cycleRun is the replay of one case.
 type cycleRun struct {
-	t               *testing.T
-	input           vectors.Fields
-	server          *memapi.Server
-	served          discovery.Resource
-	resource        memapi.Resource
-	original        map[string]any
-	namespace, name string
-	line            *line
-	called          map[string]int // the number of calls by function
-	stop            func()
-	gate            *reconcilers.Gate
+	t                 *testing.T
+	input             vectors.Fields
+	server            *memapi.Server
+	discoveryResource discovery.Resource
+	resource          memapi.Resource
+	original          map[string]any
+	namespace, name   string
+	connection        *replayConnection
+	callCounts        map[string]int // the number of calls by function
+	stop              func()
+	gate              *reconcilers.Gate
 
 	mu     sync.Mutex
 	log    []any
@@ -49,25 +49,29 @@ type cycleRun struct {
 
 func newRun(t *testing.T, input vectors.Fields) *cycleRun {
 	r := &cycleRun{
-		t: t, input: input, server: memapi.New(), called: map[string]int{}, gate: &reconcilers.Gate{}, stop: func() {},
+		t: t, input: input, server: memapi.New(), callCounts: map[string]int{}, gate: &reconcilers.Gate{},
+		stop: func() {},
 	}
 	r.original = input.Mapping("object")
 	metadata := input.Mapping("object").Mapping("metadata")
 	r.namespace, r.name = metadata.Text("namespace", ""), metadata.Text("name", "")
-	r.served = declared.Resource(t, input["resource"])
+	r.discoveryResource = declared.Resource(t, input["resource"])
 	// The kind is that of the objects, whatever the name of the resource is.
-	r.served.Kind = input.Mapping("object").Text("kind", r.served.Kind)
+	r.discoveryResource.Kind = input.Mapping("object").Text("kind", r.discoveryResource.Kind)
 	r.resource = memapi.Resource{
-		Group: r.served.Group, Version: r.served.Version, Kind: r.served.Kind, Plural: r.served.Plural,
-		Singular:   r.served.Singular,
-		ShortNames: r.served.Shortcuts, Categories: r.served.Categories, Namespaced: r.served.Namespaced,
-		StatusSubresource: slices.Contains(r.served.Subresources, "status"),
+		Group: r.discoveryResource.Group, Version: r.discoveryResource.Version, Kind: r.discoveryResource.Kind,
+		Plural:     r.discoveryResource.Plural,
+		Singular:   r.discoveryResource.Singular,
+		ShortNames: r.discoveryResource.Shortcuts, Categories: r.discoveryResource.Categories,
+		Namespaced:        r.discoveryResource.Namespaced,
+		StatusSubresource: slices.Contains(r.discoveryResource.Subresources, "status"),
 	}
 	r.server.Install(r.resource)
 	latency := ptr.Deref(declared.Seconds(t, input, "latency"), 0)
-	r.line = &line{
-		next: r.server, plural: r.served.Plural, latency: latency, interferences: input.List("interferences"),
-		failures: input.List("failures"), own: map[string]bool{}, change: r.change,
+	r.connection = &replayConnection{
+		next: r.server, plural: r.discoveryResource.Plural, latency: latency,
+		interferences: input.List("interferences"),
+		failures:      input.List("failures"), ownVersions: map[string]bool{}, change: r.change,
 	}
 	return r
 }
@@ -75,7 +79,7 @@ func newRun(t *testing.T, input vectors.Fields) *cycleRun {
 // start runs the operator; stop ends it.
 func (r *cycleRun) start(ctx context.Context, options reconcilers.Options) {
 	ctx, cancel := context.WithCancel(ctx)
-	m, err := ctrl.NewManager(memapi.Config(r.line), ctrl.Options{
+	m, err := ctrl.NewManager(memapi.Config(r.connection), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 	})
 	if err != nil {
@@ -118,7 +122,7 @@ func (r *cycleRun) options() reconcilers.Options {
 	if o.Progress, err = progresstest.Storage(r.t, r.input["progress"]); err != nil {
 		r.t.Fatal(err)
 	}
-	meant := discovery.OfKind(r.served.GroupVersionKind)
+	meant := discovery.OfKind(r.discoveryResource.GroupVersionKind)
 	for _, h := range r.handlers() {
 		o.Registrations = append(o.Registrations, reconcilers.Registration{Selector: meant, Handler: h})
 	}
@@ -149,7 +153,7 @@ func (r *cycleRun) note(entry map[string]any) {
 	if r.closed {
 		return
 	}
-	entry["t"] = time.Since(kopfBegan).Seconds()
+	entry["t"] = time.Since(kopfStart).Seconds()
 	r.log = append(r.log, entry)
 }
 
@@ -163,7 +167,7 @@ func (r *cycleRun) play(ctx context.Context, step vectors.Fields, options reconc
 	case "delete":
 		r.request(ctx, http.MethodDelete, nil)
 	case "list", "echo":
-		r.line.inject(r.object())
+		r.connection.inject(r.object())
 	case "stale":
 		if r.object() == nil {
 			return
@@ -171,7 +175,7 @@ func (r *cycleRun) play(ctx context.Context, step vectors.Fields, options reconc
 		stale := runtime.DeepCopyJSON(r.original)
 		metadata, _ := stale["metadata"].(map[string]any)
 		metadata["resourceVersion"] = "100"
-		r.line.inject(stale)
+		r.connection.inject(stale)
 	case "pause", "resume":
 		r.gate.Set(op == "pause")
 	case "exit":
@@ -209,14 +213,14 @@ func (r *cycleRun) change(ctx context.Context, patch map[string]any) {
 
 // path returns the URL path of the object.
 func (r *cycleRun) path() string {
-	path := "/apis/" + r.served.Group + "/" + r.served.Version
-	if r.served.Group == "" {
-		path = "/api/" + r.served.Version
+	path := "/apis/" + r.discoveryResource.Group + "/" + r.discoveryResource.Version
+	if r.discoveryResource.Group == "" {
+		path = "/api/" + r.discoveryResource.Version
 	}
-	if r.namespace != "" && r.served.Namespaced {
+	if r.namespace != "" && r.discoveryResource.Namespaced {
 		path += "/namespaces/" + r.namespace
 	}
-	return path + "/" + r.served.Plural + "/" + r.name
+	return path + "/" + r.discoveryResource.Plural + "/" + r.name
 }
 
 func (r *cycleRun) request(ctx context.Context, method string, patch any) {

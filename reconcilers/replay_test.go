@@ -31,7 +31,7 @@ func TestVectorsCycle(t *testing.T) {
 		timed := input["latency"] == nil
 		compare(t, "calls of change handlers", logged(expected.List("log"), false), logged(log, false), timed)
 		compare(t, "calls of event handlers", logged(expected.List("log"), true), logged(log, true), timed)
-		if want, got := compared(t, expected["final"]), compared(t, final); !alike(want, got) {
+		if want, got := compared(t, expected["final"]), compared(t, final); !equalWithin(want, got) {
 			t.Errorf("the final object: -want, +got:\n%s", cmp.Diff(want, got))
 		}
 	})
@@ -43,7 +43,7 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 		"interferences",
 		"failures", "diffbase", "progress", "latency", "settings")
 	const listing = 5 * time.Second // until the first listing has ended
-	time.Sleep(time.Until(kopfBegan.Add(-listing)))
+	time.Sleep(time.Until(kopfStart.Add(-listing)))
 	r := newRun(t, input)
 	options := r.options()
 	timeline := make([]vectors.Fields, 0, len(input.List("timeline")))
@@ -56,11 +56,11 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	} else {
 		r.start(t.Context(), options)
 	}
-	time.Sleep(time.Until(kopfBegan))
+	time.Sleep(time.Until(kopfStart))
 	switch first {
 	case "list", "add":
 	default:
-		r.line.hide() // the first event has the object as it is then
+		r.connection.hideCreation() // the first event has the object as it is then
 		r.server.Put(r.resource, r.original)
 	}
 	for i, step := range timeline {
@@ -83,7 +83,7 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 
 // at returns a time of the run, or of the objects in it.
 func at(seconds any) time.Time {
-	return kopfBegan.Add(time.Duration(number(seconds) * float64(time.Second)))
+	return kopfStart.Add(time.Duration(number(seconds) * float64(time.Second)))
 }
 
 // logged returns the compared entries of the log: those of event handlers, with own patches merged, or all others.
@@ -109,7 +109,7 @@ func compare(t *testing.T, what string, want, got []map[string]any, timed bool) 
 	t.Helper()
 	same := len(want) == len(got)
 	for i := 0; same && i < len(want); i++ {
-		same = alikeEntries(want[i], got[i], timed)
+		same = equalEntries(want[i], got[i], timed)
 	}
 	if !same {
 		t.Errorf("%s:\n want %s\n  got %s", what, texts(want), texts(got))
@@ -124,7 +124,7 @@ func texts(entries []map[string]any) string {
 	return text
 }
 
-func alikeEntries(want, got map[string]any, timed bool) bool {
+func equalEntries(want, got map[string]any, timed bool) bool {
 	for _, both := range []map[string]any{want, got} {
 		for key := range both {
 			if key == "t" || key == "runtime" {
@@ -151,7 +151,7 @@ func number(value any) float64 {
 }
 
 // ignored are annotations of the final object that are not significant.
-var ignored = []string{"handled-uid", "handling-configuration", "touch-dummy"}
+var ignoredAnnotations = []string{"handled-uid", "handling-configuration", "touch-dummy"}
 
 // compared returns the final object for the comparison: with decoded annotations, and without fields that servers add.
 func compared(t *testing.T, object any) any {
@@ -170,7 +170,7 @@ func compared(t *testing.T, object any) any {
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
 	for key, value := range annotations {
-		for _, name := range ignored {
+		for _, name := range ignoredAnnotations {
 			if strings.HasSuffix(key, "/"+name) {
 				delete(annotations, key)
 			}
@@ -188,26 +188,26 @@ func compared(t *testing.T, object any) any {
 	return body
 }
 
-// alike compares values with a tolerance for timestamps.
-func alike(want, got any) bool {
+// equalWithin compares values with a tolerance for timestamps.
+func equalWithin(want, got any) bool {
 	wanted, isMapping := want.(map[string]any)
 	given, wasMapping := got.(map[string]any)
 	if !isMapping || !wasMapping {
-		return diff.Equal(want, got) || sameMoment(want, got)
+		return diff.Equal(want, got) || equalTimes(want, got)
 	}
 	if len(wanted) != len(given) {
 		return false
 	}
 	for key, value := range wanted {
 		other, ok := given[key]
-		if !ok || !alike(value, other) {
+		if !ok || !equalWithin(value, other) {
 			return false
 		}
 	}
 	return true
 }
 
-func sameMoment(want, got any) bool {
+func equalTimes(want, got any) bool {
 	a, wasText := want.(string)
 	b, isText := got.(string)
 	if !wasText || !isText {
@@ -219,4 +219,4 @@ func sameMoment(want, got any) bool {
 }
 
 // kopfBegan is the time at which all runs begin.
-var kopfBegan = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
+var kopfStart = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)

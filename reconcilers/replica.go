@@ -21,7 +21,7 @@ import (
 )
 
 // replica is the part of an operator that runs in every process, on the leader as well as on others, and also while it
-// is paused: Begin, the indices, and End. See [Options.EveryReplica].
+// is paused: Begin, the indices, and End. See [Options.RunInEveryReplica].
 type replica struct{ operator *operator }
 
 var (
@@ -46,7 +46,7 @@ func (r replica) Start(ctx context.Context) error {
 	} else {
 		own.indexing.runIndexing(ctx)
 	}
-	if !r.operator.ends.CompareAndSwap(0, byReplica) {
+	if !r.operator.endCaller.CompareAndSwap(0, endByReplica) {
 		return nil // the controllers have started, and call End themselves
 	}
 	return own.callEnd(ctx)
@@ -68,12 +68,12 @@ var _ orchestration.Runner = (*indexing)(nil)
 func newIndexing(o *operator, server rest.Interface) *indexing {
 	x := &indexing{
 		operator: o, log: o.log.WithName("indices"),
-		ledger: ledger{readiness: indexes.NewReadiness(), refused: map[schema.GroupResource]bool{}},
+		ledger: ledger{readiness: indexes.NewReadiness(), refusedResources: map[schema.GroupResource]bool{}},
 	}
 	// Index functions are not measured, so the handlers do not get the metrics.
 	x.orchestrator = o.options.newOrchestrator(server, x, nil)
 	x.controllers = &controller.Dependencies{
-		Settings: o.controllers.Settings, Dependents: o.controllers.Dependents, Owned: o.controllers.Owned,
+		Settings: o.controllers.Settings, Dependents: o.controllers.Dependents, Children: o.controllers.Children,
 		Forget: o.controllers.Forget, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
 		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
@@ -88,7 +88,7 @@ func (x *indexing) runIndexing(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(election):
+	case <-time.After(electionWait):
 	}
 	var filling sync.WaitGroup
 	defer filling.Wait()
@@ -108,7 +108,7 @@ func (x *indexing) AnnounceAssignments(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.recordAnnounced(all, unanswered)
-	names, _ := s.matching.Current()
+	names, _ := s.matchingNamespaces.Current()
 	x.awaitIndices(x.operator.options, names)
 }
 
@@ -127,7 +127,7 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		x.updateLedger(x.recordRefusal, a.Resource)
 		return
 	}
-	namespaces := namespacesOf(a.Resource, x.operator.scopes.matching)
+	namespaces := namespacesOf(a.Resource, x.operator.scopes.matchingNamespaces)
 	controller.RunIndexing(ctx, x.controllers, x.readiness, a.Resource, namespaces, own)
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
 		x.updateLedger(x.stopAwaiting, a.Resource)
@@ -139,6 +139,6 @@ func (x *indexing) updateLedger(note func(r discovery.Resource, names []string),
 	s := x.operator.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, _ := s.matching.Current()
+	names, _ := s.matchingNamespaces.Current()
 	note(r, names)
 }

@@ -37,19 +37,19 @@ func (w *openWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := w.next.RoundTrip(r)
 	if err == nil && r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+w.plural) {
 		w.open.Add(1)
-		response.Body = &counted{ReadCloser: response.Body, close: sync.OnceFunc(func() { w.open.Add(-1) })}
+		response.Body = &countedBody{ReadCloser: response.Body, onClose: sync.OnceFunc(func() { w.open.Add(-1) })}
 	}
 	return response, err
 }
 
-type counted struct {
+type countedBody struct {
 	io.ReadCloser
 
-	close func()
+	onClose func()
 }
 
-func (c *counted) Close() error {
-	c.close()
+func (c *countedBody) Close() error {
+	c.onClose()
 	return c.ReadCloser.Close()
 }
 
@@ -77,9 +77,9 @@ func TestIndicesInEveryReplica(t *testing.T) {
 		others := &openWatches{next: way, plural: "configmaps"}
 		var calls, filled atomic.Int64
 		stop := operateAll(t, others, reconcilers.Options{
-			Gate: gate, EveryReplica: true, Filled: func() { filled.Add(1) },
-		}, to(t, "secrets", filling), to(t, "secrets", counting("h", cause.Create, &calls)),
-			to(t, "configmaps", counting("c", cause.Create, &calls)))
+			Gate: gate, RunInEveryReplica: true, OnIndicesFilled: func() { filled.Add(1) },
+		}, registrationFor(t, "secrets", filling), registrationFor(t, "secrets", counting("h", cause.Create, &calls)),
+			registrationFor(t, "configmaps", counting("c", cause.Create, &calls)))
 		defer stop()
 		want := func(when, keys string, handled int64) {
 			t.Helper()
@@ -123,9 +123,9 @@ func TestIndicesWhileListing(t *testing.T) {
 		gate.Set(true)
 		lag := &atomic.Int64{}
 		began := make(chan string, 10)
-		stop := operateAll(t, delaying(server, "secrets", func() time.Duration { return time.Duration(lag.Load()) }),
-			reconcilers.Options{Gate: gate, EveryReplica: true}, to(t, "secrets", filling),
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
+		stop := operateAll(t, delayLists(server, "secrets", func() time.Duration { return time.Duration(lag.Load()) }),
+			reconcilers.Options{Gate: gate, RunInEveryReplica: true}, registrationFor(t, "secrets", filling),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
 				Call: func(context.Context, *handlers.Invocation) error {
 					began <- keysOf(index)
 					return nil
@@ -173,8 +173,8 @@ func TestReplicaWithoutIndices(t *testing.T) {
 					gate.Set(paused)
 					var filled atomic.Int64
 					stop := operateAll(t, unavailable(server, "things", tc.code), reconcilers.Options{
-						Gate: gate, EveryReplica: true, Filled: func() { filled.Add(1) },
-					}, to(t, "things.v1.x.io", filling))
+						Gate: gate, RunInEveryReplica: true, OnIndicesFilled: func() { filled.Add(1) },
+					}, registrationFor(t, "things.v1.x.io", filling))
 					defer stop()
 					time.Sleep(time.Minute)
 					if tc.gone {
@@ -202,9 +202,9 @@ func TestForgettingInStandby(t *testing.T) {
 		gate.Set(true)
 		lag := &atomic.Int64{}
 		var forgot atomic.Int64
-		stop := operateAll(t, delaying(server, "secrets", func() time.Duration { return time.Duration(lag.Load()) }),
-			reconcilers.Options{Gate: gate, EveryReplica: true, Forget: func(types.UID) { forgot.Add(1) }},
-			to(t, "secrets", filling))
+		stop := operateAll(t, delayLists(server, "secrets", func() time.Duration { return time.Duration(lag.Load()) }),
+			reconcilers.Options{Gate: gate, RunInEveryReplica: true, OnGone: func(types.UID) { forgot.Add(1) }},
+			registrationFor(t, "secrets", filling))
 		defer stop()
 		time.Sleep(time.Minute)
 		p.remove("Secret", "s-0")
@@ -236,7 +236,7 @@ func TestBeginAndEndInEveryReplica(t *testing.T) {
 				index, filling := byName()
 				gate := &reconcilers.Gate{}
 				gate.Set(paused)
-				j := &journal{began: time.Now()}
+				j := &journal{startTime: time.Now()}
 				h := &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(
 					ctx context.Context, _ *handlers.Invocation,
 				) error {
@@ -245,11 +245,12 @@ func TestBeginAndEndInEveryReplica(t *testing.T) {
 					return nil
 				}}
 				changed := reconcilers.Options{
-					Gate: gate, EveryReplica: true, Filled: func() { j.add("filled") },
+					Gate: gate, RunInEveryReplica: true, OnIndicesFilled: func() { j.add("filled") },
 					End: func(context.Context) error { j.add("end"); return nil },
 				}
 				o := changed
-				all := []reconcilers.Registration{to(t, "secrets", filling), to(t, "secrets", h)}
+				all := []reconcilers.Registration{registrationFor(t, "secrets", filling),
+					registrationFor(t, "secrets", h)}
 				complete(&changed, all...)
 				o.Begin = func(context.Context) (reconcilers.Options, error) {
 					time.Sleep(time.Minute)

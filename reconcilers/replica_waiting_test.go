@@ -24,7 +24,7 @@ func TestReplicaWhileKindsAreNotKnown(t *testing.T) {
 		server.Install(memapi.Resource{Group: "y.io", Version: "v1", Kind: "Other", Plural: "others", Namespaced: true})
 		listable := began.Add(3 * time.Hour)
 		way := unreachableUntil{
-			server: disturbing(server, func(_ context.Context, r memapi.Request) int {
+			server: interceptRequests(server, func(_ context.Context, r memapi.Request) int {
 				if r.Resource.Plural == "things" && time.Now().Before(listable) {
 					return 500
 				}
@@ -44,8 +44,8 @@ func TestReplicaWhileKindsAreNotKnown(t *testing.T) {
 		_, ofThings := byName()
 		_, ofOthers := byName()
 		defer operateLogged(t, way, log, reconcilers.Options{
-			Gate: gate, EveryReplica: true, Filled: func() { filled.Add(1) },
-		}, to(t, "things.v1.x.io", ofThings), to(t, "others.v1.y.io", ofOthers))()
+			Gate: gate, RunInEveryReplica: true, OnIndicesFilled: func() { filled.Add(1) },
+		}, registrationFor(t, "things.v1.x.io", ofThings), registrationFor(t, "others.v1.y.io", ofOthers))()
 		want := func(at time.Duration, when string, waits bool, fills int64) {
 			t.Helper()
 			time.Sleep(time.Until(began.Add(at)))
@@ -70,8 +70,8 @@ func TestReplicaWithNothingToIndex(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		gate.Set(true)
 		defer operateAll(t, memapi.New(), reconcilers.Options{
-			Gate: gate, EveryReplica: true, Filled: func() { filled <- time.Since(began) },
-		}, to(t, "configmaps", counting("h", "", &atomic.Int64{})))()
+			Gate: gate, RunInEveryReplica: true, OnIndicesFilled: func() { filled <- time.Since(began) },
+		}, registrationFor(t, "configmaps", counting("h", "", &atomic.Int64{})))()
 		time.Sleep(time.Minute)
 		if len(filled) != 1 || <-filled > 0 {
 			t.Error("a process without indices must not wait")

@@ -47,7 +47,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 				server := memapi.New()
 				var began time.Time
 				var at []string // the times of the patches; the first three are refused
-				connection := failing(server, func(string) int {
+				connection := refusePatches(server, func(string) int {
 					if at = append(at, time.Since(began).Round(time.Second).String()); len(at) > 3 {
 						return 0
 					}
@@ -115,8 +115,9 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 					defer mu.Unlock()
 					lines = append(lines, line)
 				}, funcr.Options{})
-				stop := operateLogged(t, slow{connection}, log, reconcilers.Options{APIBackoffs: backoffs},
-					to(t, "configmaps", &handlers.Handler{
+				stop := operateLogged(t, retryAfterConnection{connection}, log,
+					reconcilers.Options{APIBackoffs: backoffs},
+					registrationFor(t, "configmaps", &handlers.Handler{
 						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Invocation) error {
 							return nil
 						},
@@ -151,10 +152,10 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 	}
 }
 
-// slow is a connection that adds the delay of refusals as a header, like an API server.
-type slow struct{ next http.RoundTripper }
+// retryAfterConnection is a connection that adds the delay of refusals as a header, like an API server.
+type retryAfterConnection struct{ next http.RoundTripper }
 
-func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s retryAfterConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusTooManyRequests {
 		response.Header.Set("Retry-After", "40")

@@ -20,11 +20,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// noting returns a function that records the types of its events, and the reasons of its changes.
-func noting(j *journal) handlers.Func {
+// recordingFunc returns a function that records the types of its events, and the reasons of its changes.
+func recordingFunc(j *journal) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error {
 		object := unstructured.Unstructured{Object: call.Cause.Body()}
-		what := "event " + call.Cause.Type
+		what := "event " + call.Cause.EventType
 		if call.Handler.Family == handlers.Changing {
 			what = call.Handler.ID + " for " + string(call.Cause.Reason)
 		}
@@ -45,28 +45,31 @@ func TestHandlersAfterAPause(t *testing.T) {
 		var mu sync.Mutex
 		forgotten := map[types.UID]int{}
 		gone := p.get("ConfigMap", "goes").GetUID()
-		j, gate := &journal{began: time.Now()}, &reconcilers.Gate{}
-		o := reconcilers.Options{Gate: gate, Forget: func(uid types.UID) {
+		j, gate := &journal{startTime: time.Now()}, &reconcilers.Gate{}
+		o := reconcilers.Options{Gate: gate, OnGone: func(uid types.UID) {
 			mu.Lock()
 			defer mu.Unlock()
 			forgotten[uid]++
 		}}
 		other := operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", handles("u", cause.Create, &journal{})))
+			registrationFor(t, "configmaps", handles("u", cause.Create, &journal{})))
 		time.Sleep(time.Second)
 		other() // all objects have been handled
 		stop := operateAll(t, server, o,
-			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: noting(j)}),
-			to(t, "configmaps", handles("u", cause.Update, j)), to(t, "configmaps", handles("c", cause.Create, j)),
-			to(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: noting(j)}))
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching,
+				Call: recordingFunc(j)}),
+			registrationFor(t, "configmaps", handles("u", cause.Update, j)),
+			registrationFor(t, "configmaps", handles("c", cause.Create, j)),
+			registrationFor(t, "configmaps", &handlers.Handler{ID: "r", Initial: true, Call: recordingFunc(j)}))
 		defer stop()
 		time.Sleep(time.Second)
-		want(t, j, "at the start", "changes: event ", "changes: r for resume", "goes: event ", "goes: r for resume",
+		requireRecords(t, j, "at the start", "changes: event ", "changes: r for resume", "goes: event ",
+			"goes: r for resume",
 			"stays: event ", "stays: r for resume")
 		gate.Set(true)
 		time.Sleep(time.Second)
 		other = operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", handles("x", cause.Create, &journal{})))
+			registrationFor(t, "configmaps", handles("x", cause.Create, &journal{})))
 		p.create("ConfigMap", "handled")
 		time.Sleep(time.Minute)
 		other()
@@ -74,10 +77,10 @@ func TestHandlersAfterAPause(t *testing.T) {
 		p.merge("ConfigMap", "changes", `{"data":{"a":"b"}}`)
 		p.remove("ConfigMap", "goes")
 		time.Sleep(time.Hour)
-		want(t, j, "in the pause")
+		requireRecords(t, j, "in the pause")
 		gate.Set(false)
 		time.Sleep(time.Second)
-		want(t, j, "after the pause", "changes: event ", "changes: event MODIFIED", "changes: u for update",
+		requireRecords(t, j, "after the pause", "changes: event ", "changes: event MODIFIED", "changes: u for update",
 			"handled: event ", "handled: r for resume", "stays: event ", "unhandled: c for create", "unhandled: event ",
 			"unhandled: event MODIFIED")
 		if mu.Lock(); len(forgotten) != 1 || forgotten[gone] != 1 {
@@ -89,11 +92,11 @@ func TestHandlersAfterAPause(t *testing.T) {
 
 // handles returns a handler of changes that records its calls.
 func handles(id string, reason cause.Reason, j *journal) *handlers.Handler {
-	return &handlers.Handler{ID: id, Reason: reason, Call: noting(j)}
+	return &handlers.Handler{ID: id, Reason: reason, Call: recordingFunc(j)}
 }
 
-// want compares and removes the records, sorted.
-func want(t *testing.T, j *journal, when string, lines ...string) {
+// requireRecords compares and removes the records, sorted.
+func requireRecords(t *testing.T, j *journal, when string, lines ...string) {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -17,15 +17,15 @@ func TestScanOnce(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			server, calls, crds := memapi.New(), atomic.Int64{}, atomic.Int64{}
-			connection := disturbing(server, func(_ context.Context, r memapi.Request) int {
+			connection := interceptRequests(server, func(_ context.Context, r memapi.Request) int {
 				if r.Resource.Plural == "customresourcedefinitions" {
 					crds.Add(1)
 				}
 				return 0
 			})
 			stop := operateAll(t, connection, reconcilers.Options{ScanOnce: once},
-				to(t, "configmaps", counting("c", cause.Create, &calls)),
-				to(t, "category=sky", counting("c", cause.Create, &calls)))
+				registrationFor(t, "configmaps", counting("c", cause.Create, &calls)),
+				registrationFor(t, "category=sky", counting("c", cause.Create, &calls)))
 			defer stop()
 			time.Sleep(time.Second)
 			p := newDirectClient(t, server)

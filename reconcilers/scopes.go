@@ -20,14 +20,14 @@ import (
 
 // scopes are the resources that an operator serves, each in its namespaces. Both sets may change at any time.
 type scopes struct {
-	matching *namespaces.LiveNamespaces // namespaces that match; indices are filled there on every replica
+	matchingNamespaces *namespaces.LiveNamespaces // namespaces that match; indices are filled there on every replica
 	// namespaces in which the controllers handle objects: matching and admitted ones
-	live   *namespaces.LiveNamespaces
-	client dynamic.Interface
+	servedNamespaces *namespaces.LiveNamespaces
+	client           dynamic.Interface
 
-	mu      sync.Mutex // held while the namespaces change, so that no scope runs unannounced
-	gated   bool       // objects pass through the gate: a nil NeedsGate counts as true
-	opening int        // number of the gate's latest opening, to which the ledger's readiness belongs
+	mu            sync.Mutex // held while the namespaces change, so that no scope runs unannounced
+	gated         bool       // objects pass through the gate: a nil NeedsGate counts as true
+	latestOpening int        // number of the gate's latest opening, to which the ledger's readiness belongs
 	ledger
 	begun bool // beginScopes was called
 }
@@ -35,8 +35,9 @@ type scopes struct {
 // newScopes makes the scopes without any namespace: they are not known before beginScopes.
 func newScopes(o Options, client dynamic.Interface) *scopes {
 	return &scopes{
-		matching: cmp.Or(o.Matching, namespaces.NewLive()), live: namespaces.NewLive(), client: client,
-		ledger: ledger{refused: map[schema.GroupResource]bool{}}, gated: o.Gate != nil && o.NeedsGate == nil,
+		matchingNamespaces: cmp.Or(o.MatchingNamespaces, namespaces.NewLive()), servedNamespaces: namespaces.NewLive(),
+		client: client,
+		ledger: ledger{refusedResources: map[schema.GroupResource]bool{}}, gated: o.Gate != nil && o.NeedsGate == nil,
 	}
 }
 
@@ -52,7 +53,7 @@ func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 		return nil
 	}
 	matching := o.beginMatching(ctx)
-	if o.options.Admitted == nil {
+	if o.options.AdmittedNamespaces == nil {
 		return matching
 	}
 	return func() {
@@ -96,14 +97,14 @@ func (o *operator) setMatching(names []string) {
 	if o.indexing != nil {
 		o.indexing.awaitIndices(o.options, names)
 	}
-	s.matching.SetNames(names)
+	s.matchingNamespaces.SetNames(names)
 	o.updateServed()
 }
 
 // followAdmitted updates the served namespaces whenever the admitted ones change, until the context ends.
 func (o *operator) followAdmitted(ctx context.Context) {
 	for ctx.Err() == nil {
-		_, changed := o.options.Admitted.Current()
+		_, changed := o.options.AdmittedNamespaces.Current()
 		o.scopes.mu.Lock()
 		o.updateServed()
 		o.scopes.mu.Unlock()
@@ -118,9 +119,9 @@ func (o *operator) followAdmitted(ctx context.Context) {
 // admitted namespaces are unknown. The caller holds the lock.
 func (o *operator) updateServed() {
 	s := o.scopes
-	names, _ := s.matching.Current()
-	if names != nil && o.options.Admitted != nil {
-		admitted, _ := o.options.Admitted.Current()
+	names, _ := s.matchingNamespaces.Current()
+	if names != nil && o.options.AdmittedNamespaces != nil {
+		admitted, _ := o.options.AdmittedNamespaces.Current()
 		if admitted == nil {
 			return
 		}
@@ -129,7 +130,7 @@ func (o *operator) updateServed() {
 	if names == nil {
 		return
 	}
-	before, _ := s.live.Current()
+	before, _ := s.servedNamespaces.Current()
 	appeared, vanished := subtractNames(names, before), subtractNames(before, names)
 	switch {
 	case before == nil && len(o.options.Namespaces) > 0:
@@ -144,7 +145,7 @@ func (o *operator) updateServed() {
 	if s.announced {
 		o.announceScopes(names)
 	}
-	s.live.SetNames(names)
+	s.servedNamespaces.SetNames(names)
 }
 
 // subtractNames returns the names that are not among the others.
@@ -161,14 +162,14 @@ func (o *operator) turnFor(now opening) controller.Turn {
 	defer s.mu.Unlock()
 	turn := controller.Turn{Readiness: indexes.NewReadiness()}
 	if s.gated {
-		turn.Gate, turn.In = now, now.serveNamespace
+		turn.Gate, turn.FollowPauses = now, now.serveNamespace
 	}
 	switch {
-	case s.readiness == nil || now.number > s.opening:
-		s.readiness, s.opening = turn.Readiness, now.number
-		names, _ := s.live.Current()
+	case s.readiness == nil || now.changeCount > s.latestOpening:
+		s.readiness, s.latestOpening = turn.Readiness, now.changeCount
+		names, _ := s.servedNamespaces.Current()
 		s.awaitIndices(o.options, names)
-	case now.number == s.opening:
+	case now.changeCount == s.latestOpening:
 		turn.Readiness = s.readiness
 	default: // the opening has ended: its readiness never opens
 	}
@@ -195,11 +196,11 @@ func (o *operator) AnnounceAssignments(
 	defer s.mu.Unlock()
 	s.recordAnnounced(all, unanswered)
 	for _, a := range all {
-		if o.options.Owned != nil && len(a.Parents) > 0 {
-			o.options.Owned.AddParents(a.Resource.GroupKind(), a.Parents)
+		if o.options.Children != nil && len(a.Parents) > 0 {
+			o.options.Children.AddParents(a.Resource.GroupKind(), a.Parents)
 		}
 	}
-	names, _ := s.live.Current()
+	names, _ := s.servedNamespaces.Current()
 	o.announceScopes(names)
 }
 
@@ -207,10 +208,10 @@ func (o *operator) AnnounceAssignments(
 // not known yet. The caller holds the lock.
 func (o *operator) announceScopes(names []string) {
 	var serving, unknown []string
-	for _, a := range o.scopes.assigned {
+	for _, a := range o.scopes.assignments {
 		serving = append(serving, scopesOf(a.Resource, names)...)
 	}
-	for _, selector := range o.scopes.unanswered {
+	for _, selector := range o.scopes.unansweredSelectors {
 		unknown = append(unknown, selector.String())
 	}
 	if names == nil {
@@ -218,8 +219,8 @@ func (o *operator) announceScopes(names []string) {
 	}
 	o.health.AnnounceScopes(serving, unknown)
 	// Scopes that Health has just made lack the refusals of their resource.
-	for _, a := range o.scopes.assigned {
-		if o.scopes.refused[a.Resource.GroupResource()] {
+	for _, a := range o.scopes.assignments {
+		if o.scopes.refusedResources[a.Resource.GroupResource()] {
 			o.refuseScopes(a.Resource, names)
 		}
 	}
@@ -230,7 +231,7 @@ func (o *operator) announceScopes(names []string) {
 func (o *operator) refuseResource(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
-	names, _ := o.scopes.live.Current()
+	names, _ := o.scopes.servedNamespaces.Current()
 	o.refuseScopes(r, names)
 	o.scopes.recordRefusal(r, names)
 }
@@ -246,7 +247,7 @@ func (o *operator) refuseScopes(r discovery.Resource, names []string) {
 func (o *operator) noteRemoved(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
-	names, _ := o.scopes.live.Current()
+	names, _ := o.scopes.servedNamespaces.Current()
 	o.scopes.stopAwaiting(r, names)
 }
 
@@ -255,8 +256,8 @@ func (o *operator) noteRemoved(r discovery.Resource) {
 func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
-	delete(o.scopes.refused, r.GroupResource())
-	return namespacesOf(r, o.scopes.live)
+	delete(o.scopes.refusedResources, r.GroupResource())
+	return namespacesOf(r, o.scopes.servedNamespaces)
 }
 
 // namespacesOf returns the live set of namespaces for a resource. For a cluster-scoped resource, that is the one scope

@@ -43,18 +43,19 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 		l.createNamespace("a-stays")
 		index, filling := byName()
 		var calls, ticks, running, forgotten atomic.Int64
-		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		connection := &watchCounter{RoundTripper: server, plural: "configmaps"}
 		stop := operateAll(t, connection, reconcilers.Options{
-			Namespaces: named("a-*"), Forget: func(types.UID) { forgotten.Add(1) },
+			Namespaces: named("a-*"), OnGone: func(types.UID) { forgotten.Add(1) },
 		},
-			to(t, "configmaps", filling), to(t, "configmaps", counting("c", cause.Create, &calls)),
-			to(t, "configmaps", timer("t", time.Minute, counting("t", "", &ticks).Call)),
-			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
+			registrationFor(t, "configmaps", filling),
+			registrationFor(t, "configmaps", counting("c", cause.Create, &calls)),
+			registrationFor(t, "configmaps", timer("t", time.Minute, counting("t", "", &ticks).Call)),
+			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
 				_ context.Context, c *handlers.Invocation,
 			) error {
 				running.Add(1)
 				defer running.Add(-1)
-				<-c.Live.Stopping()
+				<-c.LiveObject.Stopping()
 				return nil
 			})))
 		defer stop()
@@ -105,13 +106,14 @@ func TestNamespacesInAPause(t *testing.T) {
 		l.createNamespace("a2")
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
-		var seen visited
+		var seen namespaceRecorder
 		var forgotten atomic.Int64
 		served := namespaces.NewLive()
 		m := newCheckedManager(t, server)
 		stop := operateIn(t, m, reconcilers.Options{
-			Namespaces: named("a*"), Gate: gate, Matching: served, Forget: func(types.UID) { forgotten.Add(1) },
-		}, to(t, "configmaps", filling), to(t, "configmaps", seen.handler("c", cause.Create)))
+			Namespaces: named("a*"), Gate: gate, MatchingNamespaces: served,
+			OnGone: func(types.UID) { forgotten.Add(1) },
+		}, registrationFor(t, "configmaps", filling), registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(time.Minute)
 		gate.Set(true)
@@ -143,9 +145,9 @@ func TestIndicesOfNamespaces(t *testing.T) {
 		}
 		index, filling := byName()
 		found := make(chan int, 10)
-		m := newCheckedManager(t, delaying(server, "namespaces", steady(20*time.Second)))
-		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")}, to(t, "configmaps", filling),
-			to(t, "namespaces", &handlers.Handler{ID: "h", Reason: cause.Create,
+		m := newCheckedManager(t, delayLists(server, "namespaces", steady(20*time.Second)))
+		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")}, registrationFor(t, "configmaps", filling),
+			registrationFor(t, "namespaces", &handlers.Handler{ID: "h", Reason: cause.Create,
 				Call: func(context.Context, *handlers.Invocation) error {
 					found <- index.Len()
 					return nil
@@ -174,7 +176,8 @@ func TestRefusedResourceInNewNamespaces(t *testing.T) {
 		var calls atomic.Int64
 		m := newCheckedManager(t, server)
 		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")},
-			to(t, "configmaps", counting("c", cause.Create, &calls)), to(t, "cm", counting("c", cause.Create, &calls)))
+			registrationFor(t, "configmaps", counting("c", cause.Create, &calls)),
+			registrationFor(t, "cm", counting("c", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Minute)
 		l.createNamespace("a2")

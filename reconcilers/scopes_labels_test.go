@@ -40,11 +40,11 @@ func TestNamespacesSelectedByLabels(t *testing.T) {
 		l.setTeamLabel("a2", `"y"`)
 		l.setTeamLabel("b1", `"x"`)
 		l.setTeamLabel("c", `"x"`)
-		var seen visited
-		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		var seen namespaceRecorder
+		connection := &watchCounter{RoundTripper: server, plural: "configmaps"}
 		live, by := namespaces.NewLive(), must(labels.Parse("team=x"))
-		own := reconcilers.Options{Namespaces: named("a*", "c").WithLabels(by), Matching: live}
-		stop := operateAll(t, connection, own, to(t, "configmaps", seen.handler("c", cause.Create)))
+		own := reconcilers.Options{Namespaces: named("a*", "c").WithLabels(by), MatchingNamespaces: live}
+		stop := operateAll(t, connection, own, registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		want := func(when, called string, served ...string) {
 			t.Helper()

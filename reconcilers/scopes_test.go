@@ -89,13 +89,13 @@ func (l namespaceClient) deleteNamespace(name string) {
 	}
 }
 
-// visited collects the namespaces of the objects that a handler was called for.
-type visited struct {
+// namespaceRecorder collects the namespaces of the objects that a handler was called for.
+type namespaceRecorder struct {
 	mu    sync.Mutex
 	names []string
 }
 
-func (v *visited) handler(id string, reason cause.Reason) *handlers.Handler {
+func (v *namespaceRecorder) handler(id string, reason cause.Reason) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Call: func(_ context.Context, c *handlers.Invocation) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -105,7 +105,7 @@ func (v *visited) handler(id string, reason cause.Reason) *handlers.Handler {
 }
 
 // take returns and removes the collected namespaces.
-func (v *visited) take() string {
+func (v *namespaceRecorder) take() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	slices.Sort(v.names)
@@ -121,11 +121,12 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		for _, name := range []string{"a1", "a2", "b1", "c"} {
 			l.createNamespace(name)
 		}
-		var seen visited
-		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		var seen namespaceRecorder
+		connection := &watchCounter{RoundTripper: server, plural: "configmaps"}
 		live := namespaces.NewLive()
-		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*, !a2", "c"), Matching: live},
-			to(t, "configmaps", seen.handler("c", cause.Create)))
+		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*, !a2", "c"),
+			MatchingNamespaces: live},
+			registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		want := func(when, called string, served ...string) {
 			t.Helper()
@@ -158,10 +159,10 @@ func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 		server := memapi.New()
 		l := namespaceClient{newDirectClient(t, server)}
 		l.createNamespace("a1")
-		var deleted visited
-		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		var deleted namespaceRecorder
+		connection := &watchCounter{RoundTripper: server, plural: "configmaps"}
 		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*")},
-			to(t, "configmaps", deleted.handler("d", cause.Delete)))
+			registrationFor(t, "configmaps", deleted.handler("d", cause.Delete)))
 		defer stop()
 		time.Sleep(10 * time.Second)
 		l.terminateNamespace("a1", "True")
@@ -191,13 +192,14 @@ func TestNamesNeedNoWatch(t *testing.T) {
 		server := memapi.New()
 		l := namespaceClient{newDirectClient(t, server)}
 		var requests atomic.Int64
-		var seen visited
-		stop := operateAll(t, disturbing(server, func(_ context.Context, r memapi.Request) int {
+		var seen namespaceRecorder
+		stop := operateAll(t, interceptRequests(server, func(_ context.Context, r memapi.Request) int {
 			if r.Resource.Plural == "namespaces" {
 				requests.Add(1)
 			}
 			return 0
-		}), reconcilers.Options{Namespaces: named("b", "a", "b")}, to(t, "configmaps", seen.handler("c", cause.Create)))
+		}), reconcilers.Options{Namespaces: named("b", "a", "b")},
+			registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(10 * time.Second)
 		l.createNamespace("a")
@@ -218,18 +220,18 @@ func TestNamespacesThatMayNotBeListed(t *testing.T) {
 		for _, name := range []string{"a", "b1", "c"} {
 			l.createNamespace(name)
 		}
-		var seen visited
+		var seen namespaceRecorder
 		var refused atomic.Bool
 		refused.Store(true)
 		var lines journal
 		log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{})
-		stop := operateLogged(t, disturbing(server, func(_ context.Context, r memapi.Request) int {
+		stop := operateLogged(t, interceptRequests(server, func(_ context.Context, r memapi.Request) int {
 			if r.Resource.Plural == "namespaces" && refused.Load() {
 				return http.StatusForbidden
 			}
 			return 0
 		}), log, reconcilers.Options{Namespaces: named("a", "b*", "ns[0-9]")},
-			to(t, "configmaps", seen.handler("c", cause.Create)))
+			registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(time.Hour)
 		if got := seen.take(); got != "a" {
@@ -259,9 +261,9 @@ func TestNamespacesWithoutScanning(t *testing.T) {
 		l := namespaceClient{newDirectClient(t, server)}
 		l.createNamespace("a")
 		l.createNamespace("b1")
-		var seen visited
+		var seen namespaceRecorder
 		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a", "b*"), ScanOnce: true},
-			to(t, "configmaps", seen.handler("c", cause.Create)))
+			registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "a" {
@@ -277,9 +279,9 @@ func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 		server := memapi.New()
 		l := namespaceClient{newDirectClient(t, server)}
 		l.createNamespace("other")
-		var seen visited
+		var seen namespaceRecorder
 		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a*")},
-			to(t, "namespaces", &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
+			registrationFor(t, "namespaces", &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
 				_ context.Context, c *handlers.Invocation,
 			) error {
 				seen.mu.Lock()

@@ -44,7 +44,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	}
 	// Managers stop Runnables in groups. The fence is in the group of the caches, and outlives the operator.
 	err = errors.Join(m.Add(guard), m.Add(own))
-	if o.EveryReplica {
+	if o.RunInEveryReplica {
 		err = errors.Join(err, m.Add(replica{own}))
 	}
 	if err == nil {
@@ -81,7 +81,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
-	attempts := transport.RequestRetries{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
+	attempts := transport.RequestRetries{Backoffs: o.APIBackoffs, EnforceRetryAfter: o.ObeyRetryAfter}
 	writes := transport.Wrap(connection, attempts.WrapRoundTrip)
 	direct, err := client.New(config, client.Options{HTTPClient: writes, Scheme: scheme, Mapper: m.GetRESTMapper()})
 	if err != nil {
@@ -93,16 +93,16 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	}
 	own := &operator{
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, measured),
-		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
+		health: state, metrics: measured, scopes: newScopes(o, lookout), beginSemaphore: make(chan struct{}, 1),
 	}
 	o.Journal.SetLive(own) // the journal can show the operator before it runs
-	state.SetLimits(health.CheckLimits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
+	state.SetLimits(health.CheckLimits{SilenceTimeout: o.Watching.InactivityTimeout, StuckTimeout: o.StuckTimeout})
 	own.orchestrator = o.newOrchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
-		Settings: o.Settings, Dependents: o.Dependents, Owned: o.Owned, Forget: o.Forget,
+		Settings: o.Settings, Dependents: o.Dependents, Children: o.Children, Forget: o.OnGone,
 		Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: measured, Journal: o.Journal,
-		Writer: patching.PatchWriter{FieldManager: o.Name}, Writes: writes,
+		Writer: patching.PatchWriter{FieldManager: o.Name}, WriteHTTPClient: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),
 	}
@@ -112,7 +112,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 			f.LimitWrites(o.Gate.mayWrite)
 		}
 	}
-	if o.EveryReplica && slices.ContainsFunc(o.distinctSelectors(), o.hasIndices) {
+	if o.RunInEveryReplica && slices.ContainsFunc(o.distinctSelectors(), o.hasIndices) {
 		own.indexing = newIndexing(own, lister.RESTClient())
 	}
 	return own, nil
@@ -137,7 +137,7 @@ func (o Options) newOrchestrator(
 
 // discoveryDocuments returns the source of discovery documents, with a timeout for each of them.
 func (o Options) discoveryDocuments(server rest.Interface) discovery.Getter {
-	return discovery.Limited{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
+	return discovery.TimeoutGetter{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
 }
 
 // reconcilersOf makes a Reconciler of every registered handler. A nil measured disables the metrics.
@@ -163,6 +163,6 @@ func (o Options) withDefaults() Options {
 // newMemory makes the memory of objects, with the limits of running ticks and daemons.
 func newMemory(o Options) *memory.Registry {
 	kept := &memory.Registry{}
-	kept.Ticks.Most, kept.Daemons.Most = o.Ticks, o.Daemons
+	kept.Ticks.Max, kept.Daemons.Max = o.Ticks, o.Daemons
 	return kept
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fleet holds many objects that were handled before, and counts writes and calls since then.
-type fleet struct {
+// handledObjects holds many objects that were handled before, and counts writes and calls since then.
+type handledObjects struct {
 	server *memapi.Server
 	size   int
 
 	writes, calls atomic.Int64
 
-	mu   sync.Mutex
-	seen map[types.UID]bool
-	all  chan struct{} // closed when all objects have been evaluated
+	mu           sync.Mutex
+	evaluated    map[types.UID]bool
+	allEvaluated chan struct{} // closed when all objects have been evaluated
 }
 
-// newFleet lets an operator handle one object, and creates the others as copies of it.
-func newFleet(t *testing.T, size int) *fleet {
-	f := &fleet{server: memapi.New(), size: size}
-	f.watch()
+// newHandledObjects lets an operator handle one object, and creates the others as copies of it.
+func newHandledObjects(t *testing.T, size int) *handledObjects {
+	f := &handledObjects{server: memapi.New(), size: size}
+	f.resetEvaluation()
 	p := newDirectClient(t, f.server)
 	p.create("ConfigMap", "first")
 	stop := operateAll(t, f, reconcilers.Options{}, f.handlers(t)...)
@@ -56,38 +56,38 @@ func newFleet(t *testing.T, size int) *fleet {
 }
 
 // RoundTrip counts writes.
-func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *handledObjects) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		f.writes.Add(1)
 	}
 	return f.server.RoundTrip(r)
 }
 
-// watch starts another wait until each object has been evaluated.
-func (f *fleet) watch() {
+// resetEvaluation starts another wait until each object has been evaluated.
+func (f *handledObjects) resetEvaluation() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seen, f.all = map[types.UID]bool{}, make(chan struct{})
+	f.evaluated, f.allEvaluated = map[types.UID]bool{}, make(chan struct{})
 }
 
 // handlers returns handlers that count their calls, and whose filters record the evaluated objects.
-func (f *fleet) handlers(t *testing.T) (all []reconcilers.Registration) {
+func (f *handledObjects) handlers(t *testing.T) (all []reconcilers.Registration) {
 	for _, reason := range []cause.Reason{cause.Create, cause.Update, cause.Delete} {
 		h := counting("h", reason, &f.calls)
-		h.Filters = []handlers.Filter{f.asked}
-		all = append(all, to(t, "configmaps", h))
+		h.Filters = []handlers.Filter{f.recordEvaluation}
+		all = append(all, registrationFor(t, "configmaps", h))
 	}
-	return append(all, to(t, "configmaps", counting("field", "", &f.calls)))
+	return append(all, registrationFor(t, "configmaps", counting("field", "", &f.calls)))
 }
 
-func (f *fleet) asked(_ context.Context, c *cause.Cause) (bool, error) {
+func (f *handledObjects) recordEvaluation(_ context.Context, c *cause.Cause) (bool, error) {
 	uid := (&unstructured.Unstructured{Object: c.Body()}).GetUID()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.seen[uid] {
-		f.seen[uid] = true
-		if len(f.seen) == f.size {
-			close(f.all)
+	if !f.evaluated[uid] {
+		f.evaluated[uid] = true
+		if len(f.evaluated) == f.size {
+			close(f.allEvaluated)
 		}
 	}
 	return true, nil
@@ -103,15 +103,15 @@ func TestTakeOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := newFleet(t, size)
+	f := newHandledObjects(t, size)
 	f.calls.Store(0)
 	f.writes.Store(0)
 	took := map[string]time.Duration{}
 	measure := func(what string, act func()) {
-		f.watch()
+		f.resetEvaluation()
 		began := time.Now()
 		act()
-		<-f.all
+		<-f.allEvaluated
 		took[what] = time.Since(began).Round(time.Millisecond)
 	}
 	var stop func()

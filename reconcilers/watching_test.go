@@ -21,18 +21,18 @@ import (
 
 // watches records the times and the requested timeouts of watches of config maps.
 type watches struct {
-	mu    sync.Mutex
-	asked []string
+	mu       sync.Mutex
+	requests []string
 }
 
 func (w *watches) connect(server *memapi.Server) *memapi.Connection {
 	began := time.Now()
-	return disturbing(server, func(_ context.Context, r memapi.Request) int {
+	return interceptRequests(server, func(_ context.Context, r memapi.Request) int {
 		if r.Verb == "watch" && r.Resource.Plural == "configmaps" {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			at := time.Since(began).Round(time.Second)
-			w.asked = append(w.asked, at.String()+" for "+r.Query.Get("timeoutSeconds")+"s")
+			w.requests = append(w.requests, at.String()+" for "+r.Query.Get("timeoutSeconds")+"s")
 		}
 		return 0
 	})
@@ -80,10 +80,10 @@ func TestWatching(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &watches{}
 				stop := operateAll(t, w.connect(memapi.New()), reconcilers.Options{Watching: tc.own},
-					to(t, "configmaps", &handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed}))
+					registrationFor(t, "configmaps", &handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed}))
 				time.Sleep(tc.within)
 				stop()
-				if d := cmp.Diff(tc.want, w.asked); d != "" {
+				if d := cmp.Diff(tc.want, w.requests); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -96,10 +96,11 @@ func TestWatchesThatAreDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		dead, calls := &mutableTransport{RoundTripper: server}, atomic.Int64{}
-		stop := operateAll(t, dead, reconcilers.Options{}, to(t, "configmaps", counting("c", cause.Create, &calls)))
+		stop := operateAll(t, dead, reconcilers.Options{},
+			registrationFor(t, "configmaps", counting("c", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Second)
-		dead.die()
+		dead.muteWatches()
 		newDirectClient(t, server).create("ConfigMap", "one")
 		time.Sleep(time.Minute)
 		if calls.Load() != 0 {
@@ -115,37 +116,38 @@ func TestWatchesThatAreDead(t *testing.T) {
 // mutableTransport is a connection whose open watches can be made silent.
 type mutableTransport struct {
 	http.RoundTripper
-	dead atomic.Int64 // the number of deaths
+	deathCount atomic.Int64 // the number of deaths
 }
 
-func (d *mutableTransport) die() { d.dead.Add(1) }
+func (d *mutableTransport) muteWatches() { d.deathCount.Add(1) }
 
 func (d *mutableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := d.RoundTripper.RoundTrip(r)
 	if err == nil && r.URL.Query().Get("watch") != "" {
-		response.Body = &mute{of: d, born: d.dead.Load(), ctx: r.Context(), source: response.Body}
+		response.Body = &mutableBody{transport: d, initialDeathCount: d.deathCount.Load(), ctx: r.Context(),
+			source: response.Body}
 	}
 	return response, err
 }
 
-// mute is the body of a watch that is silent after its death.
-type mute struct {
-	of     *mutableTransport
-	born   int64
-	ctx    context.Context // of the request
-	source io.ReadCloser
+// mutableBody is the body of a watch that is silent after its death.
+type mutableBody struct {
+	transport         *mutableTransport
+	initialDeathCount int64
+	ctx               context.Context // of the request
+	source            io.ReadCloser
 }
 
-func (m *mute) Read(p []byte) (int, error) {
+func (m *mutableBody) Read(p []byte) (int, error) {
 	n, err := m.source.Read(p)
-	if m.of.dead.Load() == m.born {
+	if m.transport.deathCount.Load() == m.initialDeathCount {
 		return n, err
 	}
 	<-m.ctx.Done()
 	return 0, m.ctx.Err()
 }
 
-func (m *mute) Close() error { return m.source.Close() }
+func (m *mutableBody) Close() error { return m.source.Close() }
 
 func TestRequestsThatHang(t *testing.T) {
 	if testing.Short() {
@@ -176,7 +178,7 @@ func TestRequestsThatHang(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, calls := memapi.New(), atomic.Int64{}
 				hung := atomic.Int64{}
-				connection := disturbing(server, func(ctx context.Context, r memapi.Request) int {
+				connection := interceptRequests(server, func(ctx context.Context, r memapi.Request) int {
 					switch {
 					case r.Resource.Plural != "configmaps":
 					case tc.verb == "list" && r.Query.Get("sendInitialEvents") != "":
@@ -193,7 +195,7 @@ func TestRequestsThatHang(t *testing.T) {
 				})
 				newDirectClient(t, server).create("ConfigMap", "one")
 				stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: tc.own, APIBackoffs: tc.again},
-					to(t, "configmaps", counting("c", cause.Create, &calls)))
+					registrationFor(t, "configmaps", counting("c", cause.Create, &calls)))
 				defer stop()
 				time.Sleep(tc.hung + time.Minute)
 				if took := time.Duration(hung.Load()); took != tc.hung || calls.Load() != 1 {
@@ -214,7 +216,7 @@ func TestDiscoveryThatHangs(t *testing.T) {
 			}, &hung}
 			newDirectClient(t, server).create("ConfigMap", "one")
 			stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: timeout},
-				to(t, "configmaps", counting("c", cause.Create, &calls)))
+				registrationFor(t, "configmaps", counting("c", cause.Create, &calls)))
 			defer stop()
 			time.Sleep(2 * time.Minute)
 			if took := time.Duration(hung.Load()); took != want || calls.Load() != 1 {
@@ -227,16 +229,16 @@ func TestDiscoveryThatHangs(t *testing.T) {
 // hanging is a connection on which some requests get no answer. It records how long the client waited.
 type hanging struct {
 	http.RoundTripper
-	hangs func(*http.Request) bool
-	hung  *atomic.Int64
+	shouldHang func(*http.Request) bool
+	waitTime   *atomic.Int64
 }
 
 func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !h.hangs(r) {
+	if !h.shouldHang(r) {
 		return h.RoundTripper.RoundTrip(r)
 	}
 	began := time.Now()
 	<-r.Context().Done()
-	h.hung.Store(int64(time.Since(began)))
+	h.waitTime.Store(int64(time.Since(began)))
 	return nil, r.Context().Err()
 }

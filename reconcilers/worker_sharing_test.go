@@ -25,7 +25,7 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 	}
 	const hot, workers, span = 60, 10, 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		server, j := memapi.New(), &timesheet{}
+		server, j := memapi.New(), &callRecorder{}
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "calm")
 		tick := timer(
@@ -37,19 +37,19 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 			return (&unstructured.Unstructured{Object: c.Body()}).GetName() == "calm", nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
-			to(t, "configmaps", j.handler("c", cause.Create, func(name string, _ int) error {
+			registrationFor(t, "configmaps", j.handler("c", cause.Create, func(name string, _ int) error {
 				if name == "calm" {
 					return errNotYet
 				}
 				return nil
 			})),
-			to(t, "configmaps", j.handler("u", cause.Update, func(
+			registrationFor(t, "configmaps", j.handler("u", cause.Update, func(
 				string, int,
 			) error {
 				time.Sleep(500 * time.Millisecond)
 				return nil
 			})),
-			to(t, "configmaps", tick))
+			registrationFor(t, "configmaps", tick))
 		defer stop()
 		time.Sleep(time.Second)
 		p.createMany("ConfigMap", "hot", hot)
@@ -89,13 +89,13 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 // process handles them.
 func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, j := memapi.New(), &timesheet{}
+		server, j := memapi.New(), &callRecorder{}
 		p := newDirectClient(t, server)
 		stop := operateAll(
 			t,
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 10}},
-			to(t, "configmaps", j.handler("c", cause.Create, nil)),
+			registrationFor(t, "configmaps", j.handler("c", cause.Create, nil)),
 		)
 		p.createMany("ConfigMap", "hanging-c", 20)
 		time.Sleep(2 * time.Second)
@@ -110,11 +110,12 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 			t.Fatal("requests must wait at the exit")
 		}
 		began = time.Now()
-		stop = operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, nil)))
+		stop = operateAll(t, server, reconcilers.Options{},
+			registrationFor(t, "configmaps", j.handler("c", cause.Create, nil)))
 		defer stop()
 		time.Sleep(3 * time.Second)
 		for n := range 50 {
-			j.within(t, "c", fmt.Sprint("honest-", n), 1, began, 2*time.Second)
+			j.requireCall(t, "c", fmt.Sprint("honest-", n), 1, began, 2*time.Second)
 		}
 	})
 }
@@ -139,7 +140,7 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 			t,
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 1}, Namespaces: named("a", "b", "c")},
-			to(t, "configmaps", alone),
+			registrationFor(t, "configmaps", alone),
 		)
 		defer stop()
 		time.Sleep(time.Second)

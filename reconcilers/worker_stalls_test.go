@@ -95,7 +95,7 @@ func TestOccupiedWorkersAreLogged(t *testing.T) {
 			server,
 			h.log(),
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 10}, Metrics: registry},
-			to(t, "configmaps", parent),
+			registrationFor(t, "configmaps", parent),
 		)
 		defer stop()
 		time.Sleep(time.Second)
@@ -149,7 +149,7 @@ func TestBusyWorkersAreNotLogged(t *testing.T) {
 			server,
 			h.log(),
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 4}},
-			to(t, "configmaps",
+			registrationFor(t, "configmaps",
 				&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
 					ctx context.Context, _ *handlers.Invocation,
 				) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-func annotated(annotations any) object {
+func objectWithAnnotations(annotations any) object {
 	return object{"metadata": object{"annotations": annotations}}
 }
 
@@ -21,16 +21,19 @@ func TestAnnotations(t *testing.T) {
 		want   object
 		fails  bool
 	}{
-		"NullMetadata":    {reason: "null metadata is an error", body: object{"metadata": nil}, fails: true},
-		"TextMetadata":    {reason: "metadata that is a text is an error", body: object{"metadata": "x"}, fails: true},
-		"TextAnnotations": {reason: "annotations that are a text are an error", body: annotated("x"), fails: true},
-		"ListAnnotations": {reason: "annotations that are a list are an error", body: annotated([]any{}), fails: true},
+		"NullMetadata": {reason: "null metadata is an error", body: object{"metadata": nil}, fails: true},
+		"TextMetadata": {reason: "metadata that is a text is an error", body: object{"metadata": "x"}, fails: true},
+		"TextAnnotations": {reason: "annotations that are a text are an error", body: objectWithAnnotations("x"),
+			fails: true},
+		"ListAnnotations": {reason: "annotations that are a list are an error", body: objectWithAnnotations([]any{}),
+			fails: true},
 		"NoMetadata": {reason: "an object without metadata, such as an essence, has no annotations and no error",
 			body: object{}},
 		"NoAnnotations": {reason: "an object without annotations is valid", body: object{"metadata": object{}}},
-		"Null":          {reason: "null annotations count as absent", body: annotated(nil)},
+		"Null":          {reason: "null annotations count as absent", body: objectWithAnnotations(nil)},
 		"Some": {
-			reason: "annotations are returned as they are", body: annotated(object{"a": "b"}), want: object{"a": "b"},
+			reason: "annotations are returned as they are", body: objectWithAnnotations(object{"a": "b"}),
+			want: object{"a": "b"},
 		},
 	}
 	for name, tc := range cases {
@@ -57,20 +60,21 @@ func TestAnnotate(t *testing.T) {
 	}{
 		"NoPlace": {
 			reason: "a patch that removes all annotations is an error",
-			patch:  annotated(nil),
+			patch:  objectWithAnnotations(nil),
 			names:  []string{"x/a", "x/b"},
 			value:  "1",
-			want:   annotated(nil),
+			want:   objectWithAnnotations(nil),
 			fails:  true,
 		},
 		"NoNames": {reason: "no names leave the patch unchanged", patch: object{}, value: "1", want: object{}},
 		"Names": {
 			reason: "each name gets the value", patch: object{}, names: []string{"x/a", "x/b"}, value: "1",
-			want: annotated(object{"x/a": "1", "x/b": "1"}),
+			want: objectWithAnnotations(object{"x/a": "1", "x/b": "1"}),
 		},
 		"Removal": {
-			reason: "a null value removes the annotation", patch: annotated(object{"y": "2"}), names: []string{"x/a"},
-			want: annotated(object{"x/a": nil, "y": "2"}),
+			reason: "a null value removes the annotation", patch: objectWithAnnotations(object{"y": "2"}),
+			names: []string{"x/a"},
+			want:  objectWithAnnotations(object{"x/a": nil, "y": "2"}),
 		},
 	}
 	for name, tc := range cases {
@@ -100,22 +104,22 @@ func TestAnnotateOnce(t *testing.T) {
 		},
 		"InBody": {
 			reason: "an annotation of the object is not written again, even if it is null",
-			patch:  object{}, body: annotated(object{"m": nil}),
+			patch:  object{}, body: objectWithAnnotations(object{"m": nil}),
 			want: object{},
 		},
 		"InPatch": {
 			reason: "an annotation of the patch is not overwritten, even if it is null",
-			patch:  annotated(object{"m": nil}),
-			want:   annotated(object{"m": nil}),
+			patch:  objectWithAnnotations(object{"m": nil}),
+			want:   objectWithAnnotations(object{"m": nil}),
 		},
 		"MalformedOne": {
 			reason: "an object with malformed metadata gets the annotation",
 			patch:  object{}, body: object{"metadata": "x"},
-			want: annotated(object{"m": "yes"}),
+			want: objectWithAnnotations(object{"m": "yes"}),
 		},
 		"Nowhere": {
-			reason: "a missing annotation is added", patch: object{}, body: annotated(object{"n": "1"}),
-			want: annotated(object{"m": "yes"}),
+			reason: "a missing annotation is added", patch: object{}, body: objectWithAnnotations(object{"n": "1"}),
+			want: objectWithAnnotations(object{"m": "yes"}),
 		},
 	}
 	for name, tc := range cases {

@@ -68,6 +68,6 @@ func seen(ctx context.Context, e *kopf.WatchEvent[*corev1.Event]) error {
 }
 
 // NotFoundError is an error with a type that names the problem: an event without a reason gets the name of this type.
-type NotFoundError struct{ what string }
+type NotFoundError struct{ subject string }
 
-func (e *NotFoundError) Error() string { return e.what + " are not to be found" }
+func (e *NotFoundError) Error() string { return e.subject + " are not to be found" }

@@ -38,7 +38,7 @@ func TestInACluster(t *testing.T) {
 	g.Expect(people.Create(t.Context(), street)).To(Succeed())
 	t.Cleanup(func() { g.Expect(people.Delete(context.WithoutCancel(t.Context()), street)).To(Succeed()) })
 
-	sent := &bag{}
+	sent := &recordingPost{}
 	op := newOperator(sent, kopf.Settings{Namespaces: []string{street.Name}})
 	r := facadetest.Start(t, op, facadetest.Against(config))
 	r.Ready()

@@ -9,19 +9,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// postOf is the post for one life of the operator: letters of a killed operator do not arrive.
-type postOf struct {
+// lifePost is the post for one life of the operator: letters of a killed operator do not arrive.
+type lifePost struct {
 	life *explorer.Life
-	bag  *bag
+	post *recordingPost
 }
 
-func (p postOf) send(ctx context.Context, to, text string) (err error) {
-	p.life.Do("send a letter", func() { err = p.bag.send(ctx, to, text) })
+func (p lifePost) send(ctx context.Context, to, text string) (err error) {
+	p.life.Do("send a letter", func() { err = p.post.send(ctx, to, text) })
 	return err
 }
 
 // arrived returns the letters without duplicates.
-func (b *bag) arrived() []string {
+func (b *recordingPost) arrived() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Compact(slices.Sorted(slices.Values(b.letters)))
@@ -32,10 +32,10 @@ func (b *bag) arrived() []string {
 // so duplicates are not counted.
 func TestSurvivesEveryCut(t *testing.T) {
 	explorer.Explore(t, func() explorer.Scenario {
-		sent := &bag{}
+		sent := &recordingPost{}
 		return explorer.Scenario{
 			Server:   town,
-			Operator: func(life *explorer.Life) *kopf.Operator { return newOperator(postOf{life, sent}) },
+			Operator: func(life *explorer.Life) *kopf.Operator { return newOperator(lifePost{life, sent}) },
 			Play: func(p *explorer.Play) {
 				ann := example(map[string]any{"field": "High Street"})
 				p.Create(ann)

@@ -17,7 +17,7 @@ import (
 // changed.
 func TestTwoNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, sent := town(t), &bag{}
+		server, sent := town(t), &recordingPost{}
 		people := inhabitant(t, server)
 		sent.strike(errors.New("the post is on strike"))
 		r := facadetest.Start(t, newOperator(sent), facadetest.Against(memapi.Config(server)))

@@ -26,14 +26,14 @@ func example(spec map[string]any) *kopf.Unstructured {
 	}}
 }
 
-// bag is a post that stores the letters, or fails.
-type bag struct {
+// recordingPost is a post that stores the letters, or fails.
+type recordingPost struct {
 	mu      sync.Mutex
 	letters []string
 	err     error
 }
 
-func (b *bag) send(_ context.Context, to, text string) error {
+func (b *recordingPost) send(_ context.Context, to, text string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -44,24 +44,24 @@ func (b *bag) send(_ context.Context, to, text string) error {
 }
 
 // strike makes all calls fail with an error; nil makes them succeed again.
-func (b *bag) strike(err error) {
+func (b *recordingPost) strike(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err = err
 }
 
 // at returns an office with a given index, and without letters sent so far.
-func at(b *bag, neighbours ...string) *office {
+func at(b *recordingPost, neighbours ...string) *office {
 	return &office{
-		post: b, atAddress: facadetest.NewIndex(map[string][]string{"High Street": neighbours}),
-		last: facadetest.NewMemo[string](nil),
+		post: b, byAddress: facadetest.NewIndex(map[string][]string{"High Street": neighbours}),
+		lastLetters: facadetest.NewMemo[string](nil),
 	}
 }
 
 // A handler is called as a function. The outcome has the changes of its object; the client has the changes of other
 // objects.
 func TestLetter(t *testing.T) {
-	cluster, sent := fake.NewClientBuilder().Build(), &bag{}
+	cluster, sent := fake.NewClientBuilder().Build(), &recordingPost{}
 	c := facadetest.NewChange(
 		example(map[string]any{"field": "High Street"}), facadetest.Client(cluster), facadetest.ID("letter"))
 	got := c.Call(t.Context(), at(sent, "ann", "bob").letter)
@@ -82,7 +82,7 @@ func TestLetter(t *testing.T) {
 
 // Another call is the next attempt: the test does not wait for the delays.
 func TestThePostFails(t *testing.T) {
-	broken := &bag{err: errors.New("the post is on strike")}
+	broken := &recordingPost{err: errors.New("the post is on strike")}
 	c := facadetest.NewChange(
 		example(map[string]any{"field": "High Street"}), facadetest.Client(fake.NewClientBuilder().Build()))
 	for attempt := 1; attempt <= 5; attempt++ {
@@ -97,7 +97,7 @@ func TestThePostFails(t *testing.T) {
 }
 
 func TestWithoutAddress(t *testing.T) {
-	sent := &bag{}
+	sent := &recordingPost{}
 	got := facadetest.NewChange(example(map[string]any{})).Call(t.Context(), at(sent).letter)
 	if got.Err == nil || !strings.Contains(got.Err.Error(), "there is no address") || !got.Final {
 		t.Errorf("nothing but a change of the object can help: got %v, final %v", got.Err, got.Final)
@@ -106,10 +106,10 @@ func TestWithoutAddress(t *testing.T) {
 
 // The test sets the memo of the object beforehand.
 func TestTheSameLetter(t *testing.T) {
-	ann, sent := example(map[string]any{"field": "High Street"}), &bag{}
+	ann, sent := example(map[string]any{"field": "High Street"}), &recordingPost{}
 	text := "High Street" + "Dear ann, you are one of 1 here"
 	o := at(sent, "ann")
-	o.last = facadetest.NewMemo(map[client.Object]*string{ann: &text})
+	o.lastLetters = facadetest.NewMemo(map[client.Object]*string{ann: &text})
 	got := facadetest.NewChange(ann, facadetest.Client(fake.NewClientBuilder().Build())).Call(t.Context(), o.letter)
 	if got.Err != nil || len(sent.letters) > 0 || len(got.Events) > 0 {
 		t.Errorf("got %v, letters %q, events %v", got.Err, sent.letters, got.Events)
@@ -118,7 +118,7 @@ func TestTheSameLetter(t *testing.T) {
 
 // A deletion is tested like any other change.
 func TestFarewell(t *testing.T) {
-	sent := &bag{}
+	sent := &recordingPost{}
 	c := facadetest.NewChange(
 		example(map[string]any{"field": "High Street"}), facadetest.Reason(kopf.ReasonDelete))
 	if got := c.Call(t.Context(), at(sent).farewell); got.Err != nil || len(sent.letters) != 1 {
@@ -130,7 +130,7 @@ func TestFarewell(t *testing.T) {
 func TestReminder(t *testing.T) {
 	r := facadetest.NewTask(example(map[string]any{}))
 	for tick := 1; tick <= 3; tick++ {
-		got := r.Call(t.Context(), at(&bag{}).reminder)
+		got := r.Call(t.Context(), at(&recordingPost{}).reminder)
 		if reminders := kopf.GetFieldOr(got.Object, "status.reminders", 0); got.Err != nil || reminders != tick {
 			t.Errorf("tick %d: got %v, %d reminders", tick, got.Err, reminders)
 		}

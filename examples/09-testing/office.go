@@ -25,10 +25,10 @@ type post interface {
 // office has the handlers and their dependencies.
 type office struct {
 	post post
-	// atAddress has the names of all objects by their address.
-	atAddress *kopf.Index[string, string]
-	// last is the last letter that was sent for an object.
-	last *kopf.Memo[string]
+	// byAddress has the names of all objects by their address.
+	byAddress *kopf.Index[string, string]
+	// lastLetters is the last letter that was sent for an object.
+	lastLetters *kopf.Memo[string]
 }
 
 // newOperator returns the operator without starting it, so that tests can run it as well.
@@ -36,7 +36,8 @@ func newOperator(p post, settings ...kopf.Settings) *kopf.Operator {
 	op := kopf.New("testing.kopf.dev", settings...)
 	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
 	o := &office{
-		post: p, atAddress: kopf.NewIndex(examples, "at-address", addressOf), last: kopf.NewMemo[string](examples),
+		post: p, byAddress: kopf.NewIndex(examples, "at-address", addressOf),
+		lastLetters: kopf.NewMemo[string](examples),
 	}
 	examples.On("letter", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, o.letter, kopf.Retries(5))
 	examples.OnDelete("farewell", o.farewell)
@@ -56,8 +57,8 @@ func (o *office) letter(ctx context.Context, c *Change) error {
 	if err != nil {
 		return kopf.Permanent(fmt.Errorf("there is no address: %w", err))
 	}
-	text := fmt.Sprintf("Dear %s, you are one of %d here", c.Object.GetName(), o.atAddress.Count(address))
-	if last := o.last.Of(c.Object); *last != address+text {
+	text := fmt.Sprintf("Dear %s, you are one of %d here", c.Object.GetName(), o.byAddress.Count(address))
+	if last := o.lastLetters.Of(c.Object); *last != address+text {
 		if err := o.post.send(ctx, address, text); err != nil {
 			return kopf.Temporary(err, time.Hour)
 		}

@@ -44,7 +44,7 @@ func inhabitant(t testing.TB, server *memapi.Server) client.Client {
 // a half hours.
 func TestAStrike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, sent := town(t), &bag{}
+		server, sent := town(t), &recordingPost{}
 		people := inhabitant(t, server)
 		sent.strike(errors.New("the post is on strike"))
 		r := facadetest.Start(t, newOperator(sent), facadetest.Against(memapi.Config(server)))
@@ -82,7 +82,7 @@ func TestAStrike(t *testing.T) {
 // After the object is deleted, nothing is left of it, and no handler is called.
 func TestTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, sent := town(t), &bag{}
+		server, sent := town(t), &recordingPost{}
 		people := inhabitant(t, server)
 		r := facadetest.Start(t, newOperator(sent), facadetest.Against(memapi.Config(server)))
 		r.Ready()

@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-const overdue = "example.kopf.dev/overdue"
+const overdueLabel = "example.kopf.dev/overdue"
 
 func main() {
 	op := kopf.New("builtins.kopf.dev")
@@ -47,7 +47,7 @@ func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	}
 	log.FromContext(ctx).Info("The time of a pod is over")
 	c.Warn("Overdue", "The pod has lived longer than "+lifetime.String())
-	c.Patch(func(pod *corev1.Pod) { pod.Labels[overdue] = "true" })
+	c.Patch(func(pod *corev1.Pod) { pod.Labels[overdueLabel] = "true" })
 	return nil
 }
 

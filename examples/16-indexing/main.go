@@ -21,7 +21,7 @@ type (
 type operator struct {
 	phases  *kopf.Index[string, corev1.NamespacePhase] // of namespaces, by name
 	byField *kopf.Index[string, string]                // names of examples, by spec.field
-	looks   *kopf.Memo[int]                            // how often the timer has looked at an example
+	ticks   *kopf.Memo[int]                            // how often the timer has looked at an example
 }
 
 func main() {
@@ -35,7 +35,7 @@ func register(op *kopf.Operator) {
 	o := &operator{
 		phases:  kopf.NewIndex(kopf.For(op, &corev1.Namespace{}), "phases", phaseOf),
 		byField: kopf.NewIndex(examples, "by-field", fieldOf),
-		looks:   kopf.NewMemo[int](examples),
+		ticks:   kopf.NewMemo[int](examples),
 	}
 	examples.On("report", kopf.CreateUpdateResume(), o.report)
 	examples.Timer("look", time.Second, o.look)
@@ -64,7 +64,7 @@ func (o *operator) report(ctx context.Context, c *Change) error {
 
 // look counts its calls. A timer is not called concurrently for one object, so the number does not need a lock.
 func (o *operator) look(ctx context.Context, r *Run) error {
-	count := o.looks.Of(r.Latest())
+	count := o.ticks.Of(r.Latest())
 	*count++
 	log.FromContext(ctx).Info("Looked at it", "times", *count)
 	return nil

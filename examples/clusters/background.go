@@ -21,7 +21,7 @@ func (o *operator) checkHealth(ctx context.Context, r *Run) error {
 		}
 	}
 	// A timer is not called concurrently for one cluster, so the number does not need a lock.
-	phase, degraded := v1.PhaseReady, o.degraded.Of(cluster)
+	phase, degraded := v1.PhaseReady, o.degradedChecks.Of(cluster)
 	*degraded++
 	if health.Ready >= cluster.Spec.Nodes {
 		*degraded = 0

@@ -82,12 +82,12 @@ func installAddons(ctx context.Context, c *Change) error {
 	before, after := ptr.Deref(old, nil), ptr.Deref(wanted, nil)
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] != after[name] {
-			c.Sub(name, install(name, after[name]), patient)
+			c.Sub(name, install(name, after[name]), retryPolicy)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if after[name] == "" {
-			c.Sub(name, uninstall(name), patient)
+			c.Sub(name, uninstall(name), retryPolicy)
 		}
 	}
 	return nil

@@ -44,13 +44,13 @@ type operator struct {
 	planes    controlPlanes
 	incidents incidents
 
-	pools    *kopf.Index[string, string] // names of pools, by cluster
-	nodes    *kopf.Index[string, node]   // by pool
-	degraded *kopf.Memo[int]             // how often in a row a cluster was found without some of its nodes
+	pools          *kopf.Index[string, string] // names of pools, by cluster
+	nodes          *kopf.Index[string, node]   // by pool
+	degradedChecks *kopf.Memo[int]             // how often in a row a cluster was found without some of its nodes
 }
 
 // patient is for handlers that wait for slow operations.
-var patient = kopf.JoinOptions(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
+var retryPolicy = kopf.JoinOptions(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
 
 func main() {
 	op := kopf.New("clusters.example.org", kopf.Settings{
@@ -74,15 +74,15 @@ func register(op *kopf.Operator, c *cloud.Cloud) {
 
 	o := &operator{
 		networks: c, planes: c, incidents: c,
-		pools:    kopf.NewIndex(pools, "pools", byCluster),
-		nodes:    kopf.NewIndex(nodes, "nodes", byPool),
-		degraded: kopf.NewMemo[int](clusters),
+		pools:          kopf.NewIndex(pools, "pools", byCluster),
+		nodes:          kopf.NewIndex(nodes, "nodes", byPool),
+		degradedChecks: kopf.NewMemo[int](clusters),
 	}
 	o.registerChanges(clusters)
 	o.registerBackground(clusters)
 
 	// One function handles all reasons. A deletion is scaling to zero nodes.
-	pools.On("nodes", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), o.scale, patient)
+	pools.On("nodes", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), o.scale, retryPolicy)
 	nodes.OnEvent("role", giveRole)
 	namespaces.On("security", kopf.CreateUpdateResume(), secure)
 }
@@ -90,18 +90,18 @@ func register(op *kopf.Operator, c *cloud.Cloud) {
 // registerChanges registers the handlers in the order in which they are called. Handlers that depend on others read
 // their results, and are retried until these results exist.
 func (o *operator) registerChanges(clusters kopf.Selection[*v1.Cluster]) {
-	clusters.OnCreate("network", o.createNetwork, patient)
-	clusters.OnCreate("controlPlane", o.createControlPlane, patient)
+	clusters.OnCreate("network", o.createNetwork, retryPolicy)
+	clusters.OnCreate("controlPlane", o.createControlPlane, retryPolicy)
 	clusters.OnCreate("namespace", createNamespace)
-	clusters.On("kubeconfig", kopf.CreateUpdateResume(), writeKubeconfig, patient)
-	clusters.OnField("nodes", "spec.nodes", resize, patient)
-	clusters.OnField("addons", "spec.addons", installAddons, patient)
+	clusters.On("kubeconfig", kopf.CreateUpdateResume(), writeKubeconfig, retryPolicy)
+	clusters.OnField("nodes", "spec.nodes", resize, retryPolicy)
+	clusters.OnField("addons", "spec.addons", installAddons, retryPolicy)
 
 	// With OldValue, they are called for changes only. Without it, they would be called for new clusters as well.
 	clusters.OnField("version", "spec.version", o.upgrade, kopf.OldValue(kopf.Present))
 	clusters.OnField("network", "spec.network", o.changeNetwork, kopf.OldValue(kopf.Present))
 	clusters.OnUpdate("audit", audit, kopf.WhenChange(touchesSpec))
-	clusters.OnResume("reconnect", o.reconnect, patient)
+	clusters.OnResume("reconnect", o.reconnect, retryPolicy)
 
 	clusters.OnDelete("teardown", o.teardown)
 	clusters.OnDelete("farewell", sayFarewell, kopf.Optional())

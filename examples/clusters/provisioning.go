@@ -87,10 +87,10 @@ func namespaceOf(cluster *v1.Cluster) string { return "cluster-" + cluster.Name 
 // teardown deletes everything in the reverse order of creation. The finalizer blocks the deletion of the cluster
 // meanwhile.
 func (o *operator) teardown(_ context.Context, c *Change) error {
-	c.Sub("pools", o.deletePools, patient)
-	c.Sub("namespace", deleteNamespace, patient)
-	c.Sub("controlPlane", o.deleteControlPlane, kopf.After("pools", "namespace"), patient)
-	c.Sub("network", o.deleteNetwork, kopf.After("controlPlane"), patient)
+	c.Sub("pools", o.deletePools, retryPolicy)
+	c.Sub("namespace", deleteNamespace, retryPolicy)
+	c.Sub("controlPlane", o.deleteControlPlane, kopf.After("pools", "namespace"), retryPolicy)
+	c.Sub("network", o.deleteNetwork, kopf.After("controlPlane"), retryPolicy)
 	return nil
 }
 

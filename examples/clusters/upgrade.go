@@ -24,9 +24,9 @@ func (o *operator) upgrade(ctx context.Context, c *Change) error {
 		c.Warn("UpgradeRefused", "Clusters are upgraded by one minor version at a time")
 		return kopf.Permanent(fmt.Errorf("there is no way from %s to %s", is, wanted))
 	}
-	c.Sub("controlPlane", o.upgradeControlPlane, patient)
+	c.Sub("controlPlane", o.upgradeControlPlane, retryPolicy)
 	c.Sub("pools", o.upgradePools, kopf.After("controlPlane"))
-	c.Sub("nodes", o.awaitNodes, kopf.After("pools"), patient)
+	c.Sub("nodes", o.awaitNodes, kopf.After("pools"), retryPolicy)
 	if err := c.RunSubs(ctx); err != nil {
 		return err
 	}

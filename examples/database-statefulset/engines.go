@@ -8,22 +8,24 @@ import (
 
 // engine is what differs between the kinds of servers.
 type engine struct {
-	port                   int32
-	folder                 string // of the data
-	probe                  []string
-	dump                   string
-	password, dumpPassword string // environment variables of the server and of the dump
+	port                                   int32
+	folder                                 string // of the data
+	probe                                  []string
+	dumpCommand                            string
+	passwordVariable, dumpPasswordVariable string // environment variables of the server and of the dump
 }
 
 // engines has an entry for each value that the CRD allows.
 var engines = map[v1.Engine]engine{
 	v1.Postgres: {
 		port: 5432, folder: "/var/lib/postgresql/data", probe: []string{"pg_isready", "-U", "postgres"},
-		dump: "pg_dumpall -U postgres", password: "POSTGRES_PASSWORD", dumpPassword: "PGPASSWORD",
+		dumpCommand: "pg_dumpall -U postgres", passwordVariable: "POSTGRES_PASSWORD",
+		dumpPasswordVariable: "PGPASSWORD",
 	},
 	v1.MySQL: {
 		port: 3306, folder: "/var/lib/mysql", probe: []string{"mysqladmin", "ping", "-h", "127.0.0.1"},
-		dump: "mysqldump --all-databases -u root", password: "MYSQL_ROOT_PASSWORD", dumpPassword: "MYSQL_PWD",
+		dumpCommand: "mysqldump --all-databases -u root", passwordVariable: "MYSQL_ROOT_PASSWORD",
+		dumpPasswordVariable: "MYSQL_PWD",
 	},
 }
 

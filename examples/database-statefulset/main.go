@@ -30,7 +30,7 @@ func newOperator() *kopf.Operator {
 	dbs.Owns(&batchv1.CronJob{})
 	dbs.Owns(&batchv1.Job{})
 
-	dbs.On("surroundings", kopf.CreateUpdateResume(), surroundings)
+	dbs.On("surroundings", kopf.CreateUpdateResume(), ensureChildren)
 	// A change of other fields does not call it.
 	dbs.On("server", kopf.CreateUpdateResume(), server, kopf.InField("spec.version"))
 	kopf.OnChild(dbs, "availability", availability)

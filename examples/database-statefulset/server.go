@@ -93,7 +93,7 @@ func availability(_ context.Context, e *kopf.ChildEvent[*v1.Database, *appsv1.St
 func statefulSet(db *v1.Database) *appsv1.StatefulSet {
 	engine, labels, one := engineOf(db), map[string]string{"database": db.Name}, int32(1)
 	container := corev1.Container{
-		Name: "server", Image: image(db), Env: []corev1.EnvVar{passwordFrom(db, engine.password)},
+		Name: "server", Image: image(db), Env: []corev1.EnvVar{passwordFrom(db, engine.passwordVariable)},
 		Ports:        []corev1.ContainerPort{{Name: "sql", ContainerPort: engine.port}},
 		VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: engine.folder, SubPath: "data"}},
 		ReadinessProbe: &corev1.Probe{

@@ -60,11 +60,11 @@ type fleet struct {
 }
 
 type server struct {
-	installed, running string
-	size, replicas     int32
-	connections        int
-	lag                time.Duration
-	users              []string
+	installedVersion, runningVersion string
+	size, replicas                   int32
+	connections                      int
+	lag                              time.Duration
+	users                            []string
 }
 
 func newFleet() *fleet { return &fleet{servers: map[string]*server{}} }
@@ -84,7 +84,7 @@ func (f *fleet) Start(_ context.Context, name, version string, size int32) (stri
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.servers[name] == nil {
-		f.servers[name] = &server{installed: version, running: version, connections: 3}
+		f.servers[name] = &server{installedVersion: version, runningVersion: version, connections: 3}
 	}
 	f.servers[name].size = size
 	namespace, short, _ := strings.Cut(name, "/")
@@ -128,14 +128,14 @@ func (f *fleet) Admit(_ context.Context, name string) error {
 }
 
 func (f *fleet) Install(_ context.Context, name, version string) error {
-	return f.on(name, func(s *server) error { s.installed = version; return nil })
+	return f.on(name, func(s *server) error { s.installedVersion = version; return nil })
 }
 
 // Migrate fails for beta versions.
 func (f *fleet) Migrate(_ context.Context, name string) error {
 	return f.on(name, func(s *server) error {
-		if strings.Contains(s.installed, "beta") {
-			return fmt.Errorf("from %s to %s: %w", s.running, s.installed, errIncompatible)
+		if strings.Contains(s.installedVersion, "beta") {
+			return fmt.Errorf("from %s to %s: %w", s.runningVersion, s.installedVersion, errIncompatible)
 		}
 		return nil
 	})
@@ -144,9 +144,9 @@ func (f *fleet) Migrate(_ context.Context, name string) error {
 // Restart causes a lag of the replicas for a while, and loses the last user.
 func (f *fleet) Restart(_ context.Context, name string) (running string, err error) {
 	err = f.on(name, func(s *server) error {
-		s.running, s.lag = s.installed, 2*time.Second
+		s.runningVersion, s.lag = s.installedVersion, 2*time.Second
 		s.users = s.users[:max(0, len(s.users)-1)]
-		running = s.running
+		running = s.runningVersion
 		return nil
 	})
 	return running, err

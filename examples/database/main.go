@@ -26,7 +26,7 @@ const (
 )
 
 // patient is the policy of all handlers that send requests to the servers, which may be busy for some time.
-var patient = kopf.JoinOptions(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
+var retryPolicy = kopf.JoinOptions(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
 
 func main() {
 	op := kopf.New("database.kopf.dev", kopf.Settings{
@@ -48,19 +48,19 @@ func register(op *kopf.Operator, servers *fleet) {
 
 	p := provisioner{servers, servers}
 	dbs.OnCreate("provision", p.provision)
-	dbs.OnResume("attach", p.attach, patient)
+	dbs.OnResume("attach", p.attach, retryPolicy)
 	dbs.OnDelete("remove", p.remove)
-	alive.OnField("resize", "spec.size", p.resize, patient, kopf.OldValue(kopf.Present))
+	alive.OnField("resize", "spec.size", p.resize, retryPolicy, kopf.OldValue(kopf.Present))
 
 	u := upgrader{servers, servers, servers}
 	alive.OnField("upgrade", "spec.version", u.upgrade, kopf.OldValue(kopf.Present))
 
-	a := accountant{servers}
+	a := roleManager{servers}
 	alive.OnField("users", "spec.users", a.update)
-	hosted.Timer("repair", repairInterval, a.repair, patient)
-	dbs.On("children", kopf.CreateUpdateResume(), children, patient)
+	hosted.Timer("repair", repairInterval, a.repair, retryPolicy)
+	dbs.On("children", kopf.CreateUpdateResume(), children, retryPolicy)
 
-	w := watchman{servers, servers}
-	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), patient)
+	w := replicaWatcher{servers, servers}
+	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), retryPolicy)
 	hosted.Daemon("replication", w.watch, kopf.InField("spec.replicas"), kopf.Value(kopf.Present))
 }

@@ -19,9 +19,9 @@ type provisioner struct {
 // provision is a chain: the first server, then the replicas. The result of each step is stored before the next one
 // begins.
 func (p provisioner) provision(ctx context.Context, c *Change) error {
-	c.Sub("primary", p.primary, patient)
+	c.Sub("primary", p.primary, retryPolicy)
 	for replica := range c.Object.Spec.Replicas {
-		c.Sub(fmt.Sprintf("replica-%d", replica+1), p.replica(replica+1), patient, kopf.After("primary"))
+		c.Sub(fmt.Sprintf("replica-%d", replica+1), p.replica(replica+1), retryPolicy, kopf.After("primary"))
 	}
 	if err := c.RunSubs(ctx, kopf.OneByOne); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (p provisioner) remove(ctx context.Context, c *Change) error {
 	if c.Object.Status.Host == "" {
 		return p.machines.Destroy(ctx, nameOf(c))
 	}
-	c.Sub("backup", backUp(p.archive), patient)
-	c.Sub("destroy", p.destroy, patient, kopf.After("backup"))
+	c.Sub("backup", backUp(p.archive), retryPolicy)
+	c.Sub("destroy", p.destroy, retryPolicy, kopf.After("backup"))
 	if err := c.RunSubs(ctx); err != nil {
 		return err
 	}

@@ -23,15 +23,15 @@ type upgrader struct {
 // step is one sub-handler of an upgrade, with the condition that shows its state.
 type step struct {
 	id, condition string
-	do            kopf.ChangeFunc[*v1.Database]
-	when          kopf.Option
+	handler       kopf.ChangeFunc[*v1.Database]
+	option        kopf.Option
 }
 
 // steps depend on one another. The step that allows connections again runs in any case.
 func (u upgrader) steps() []step {
 	return []step{
-		{"backup", "BackedUp", backUp(u.archive), patient},
-		{"drain", "Drained", u.drain, patient},
+		{"backup", "BackedUp", backUp(u.archive), retryPolicy},
+		{"drain", "Drained", u.drain, retryPolicy},
 		{"install", "Installed", u.install, kopf.After("backup", "drain")},
 		{"migrate", "Migrated", u.migrate, kopf.After("install")},
 		{"restart", "Restarted", u.restart, kopf.After("migrate")},
@@ -47,7 +47,7 @@ func (u upgrader) upgrade(ctx context.Context, c *Change) error {
 	}
 	steps := u.steps()
 	for _, s := range steps {
-		c.Sub(s.id, s.do, patient, kopf.JoinOptions(s.when))
+		c.Sub(s.id, s.handler, retryPolicy, kopf.JoinOptions(s.option))
 	}
 	unfinished := c.RunSubs(ctx)
 	failed := report(c, steps)

@@ -10,27 +10,27 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// accountant manages the users who may connect.
-type accountant struct{ roles roles }
+// roleManager manages the users who may connect.
+type roleManager struct{ roles roles }
 
 // update runs one sub-handler for each user to be added or removed, so that a failing one does not delay the others. It
 // compares with the users in the status, not with the old value of the field, because the field may change while the
 // handler runs.
-func (a accountant) update(_ context.Context, c *Change) error {
+func (a roleManager) update(_ context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err
 	}
 	wanted, there := c.Object.Spec.Users, c.Object.Status.Users
 	for _, user := range without(wanted, there) {
-		c.Sub("grant-"+user, a.grant(user), patient)
+		c.Sub("grant-"+user, a.grant(user), retryPolicy)
 	}
 	for _, user := range without(there, wanted) {
-		c.Sub("revoke-"+user, a.revoke(user), patient)
+		c.Sub("revoke-"+user, a.revoke(user), retryPolicy)
 	}
 	return nil
 }
 
-func (a accountant) grant(user string) kopf.ChangeFunc[*v1.Database] {
+func (a roleManager) grant(user string) kopf.ChangeFunc[*v1.Database] {
 	return func(ctx context.Context, c *Change) error {
 		if err := a.roles.Grant(ctx, nameOf(c), user); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (a accountant) grant(user string) kopf.ChangeFunc[*v1.Database] {
 	}
 }
 
-func (a accountant) revoke(user string) kopf.ChangeFunc[*v1.Database] {
+func (a roleManager) revoke(user string) kopf.ChangeFunc[*v1.Database] {
 	return func(ctx context.Context, c *Change) error {
 		if err := a.roles.Revoke(ctx, nameOf(c), user); err != nil {
 			return err
@@ -59,7 +59,7 @@ func without(names, others []string) []string {
 
 // repair undoes changes of the users that were made directly on the servers. The operator does not get events of these
 // changes, so a timer looks for them. Changes of the spec are left to update.
-func (a accountant) repair(ctx context.Context, r *Task) error {
+func (a roleManager) repair(ctx context.Context, r *Task) error {
 	db, name := r.Latest(), nameOf(r)
 	there, err := a.roles.List(ctx, name)
 	if err != nil {

@@ -132,11 +132,11 @@ func TestContinuity(t *testing.T) {
 func TestUpgrades(t *testing.T) {
 	publish := func(_ context.Context, c *Change) error { return nil }
 	for name, tc := range map[string]struct {
-		reason   string
-		first    time.Duration // how long the first version runs
-		register func(websites kopf.Selection[*v1.Website])
-		want     []string
-		held     bool // the object has the finalizer
+		reason           string
+		firstVersionRuns time.Duration // how long the first version runs
+		register         func(websites kopf.Selection[*v1.Website])
+		want             []string
+		hasFinalizer     bool // the object has the finalizer
 	}{
 		"a new id for an unfinished creation": {"a handler with another id is another handler", time.Minute,
 			func(websites kopf.Selection[*v1.Website]) {
@@ -183,7 +183,7 @@ func TestUpgrades(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDowntime(t)
-				d.stop(tc.first)
+				d.stop(tc.firstVersionRuns)
 				types := runtime.SchemeBuilder{v1.AddToScheme}
 				op := kopf.New("websites.example.org", kopf.Settings{AddToScheme: types})
 				tc.register(kopf.For(op, &v1.Website{}))
@@ -192,8 +192,8 @@ func TestUpgrades(t *testing.T) {
 				if diff := cmp.Diff(tc.want, texts(second.Calls())); diff != "" {
 					t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 				}
-				if held := len(d.read().GetFinalizers()) > 0; held != tc.held {
-					t.Errorf("%s: has the finalizer: %t, want %t", tc.reason, held, tc.held)
+				if held := len(d.read().GetFinalizers()) > 0; held != tc.hasFinalizer {
+					t.Errorf("%s: has the finalizer: %t, want %t", tc.reason, held, tc.hasFinalizer)
 				}
 			})
 		})
@@ -229,7 +229,7 @@ func TestTwoOperators(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		d.edit("Only cats")
 		time.Sleep(time.Hour)
-		for _, operator := range []*facadetest.Runner{d.first, second} {
+		for _, operator := range []*facadetest.Runner{d.firstVersionRuns, second} {
 			const update = "update Website default/home: publish #1: success"
 			if calls := texts(operator.Calls()); !slices.Contains(calls, update) {
 				t.Errorf("want %q, got %q", update, calls)
@@ -247,18 +247,18 @@ func texts(calls []facadetest.HandlerCall) (lines []string) {
 
 // downtime is a cluster with one website that an operator handles, until it is stopped.
 type downtime struct {
-	t       testing.TB
-	cluster client.Client
-	server  *memapi.Server
-	first   *facadetest.Runner
+	t                testing.TB
+	cluster          client.Client
+	server           *memapi.Server
+	firstVersionRuns *facadetest.Runner
 }
 
 func newDowntime(t testing.TB) *downtime {
 	t.Helper()
 	d := &downtime{t: t}
 	d.cluster, d.server = newCluster(t)
-	d.first = facadetest.Start(t, newUploader(), facadetest.Against(memapi.Config(d.server)))
-	d.first.Ready()
+	d.firstVersionRuns = facadetest.Start(t, newUploader(), facadetest.Against(memapi.Config(d.server)))
+	d.firstVersionRuns.Ready()
 	d.must(d.cluster.Create(t.Context(), newWebsite()))
 	return d
 }
@@ -274,7 +274,7 @@ func (d *downtime) must(err error) {
 func (d *downtime) stop(after time.Duration) {
 	d.t.Helper()
 	time.Sleep(after)
-	d.must(d.first.Stop())
+	d.must(d.firstVersionRuns.Stop())
 }
 
 func (d *downtime) patch(patch string) {

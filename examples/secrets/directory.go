@@ -19,9 +19,9 @@ import (
 
 // wokenBy is the annotation of a share that names the change of another object. It makes the operator handle the share
 // again, with its stored progress.
-const wokenBy = "secrets.example.org/woken-by"
+const wokenByAnnotation = "secrets.example.org/woken-by"
 
-var sharedSecret = schema.GroupVersionKind{Group: "secrets.example.org", Version: "v1", Kind: "SharedSecret"}
+var sharedSecretKind = schema.GroupVersionKind{Group: "secrets.example.org", Version: "v1", Kind: "SharedSecret"}
 
 // directory has the indices by which handlers look up objects of other kinds.
 type directory struct {
@@ -31,9 +31,9 @@ type directory struct {
 
 // share is the data of a SharedSecret that handlers of other kinds need.
 type share struct {
-	Key      types.NamespacedName
-	Selector string
-	Copied   []string // namespaces that have it
+	Key            types.NamespacedName
+	Selector       string
+	CopyNamespaces []string // namespaces that have it
 }
 
 // namespace is the data of a namespace that handlers of shares need.
@@ -52,7 +52,7 @@ func shareOf(_ context.Context, o *kopf.Unstructured) (map[types.NamespacedName]
 		return nil, err
 	}
 	source := types.NamespacedName{Namespace: o.GetNamespace(), Name: spec.Source}
-	return map[types.NamespacedName]share{source: {keyOf(o), spec.Namespaces, copied(o)}}, nil
+	return map[types.NamespacedName]share{source: {keyOf(o), spec.Namespaces, copyNamespaces(o)}}, nil
 }
 
 func keyOf(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
@@ -92,7 +92,7 @@ func (d *directory) follow(ctx context.Context, e *kopf.WatchEvent[*corev1.Names
 	for source, s := range d.shares.All() {
 		selector, err := labels.Parse(s.Selector)
 		selected := err == nil && e.Type != kopf.WatchEventDeleted && selector.Matches(labels.Set(e.Object.Labels))
-		if e.Object.Name != source.Namespace && selected != slices.Contains(s.Copied, e.Object.Name) {
+		if e.Object.Name != source.Namespace && selected != slices.Contains(s.CopyNamespaces, e.Object.Name) {
 			concerned = append(concerned, s)
 		}
 	}
@@ -103,7 +103,7 @@ func (d *directory) follow(ctx context.Context, e *kopf.WatchEvent[*corev1.Names
 func wake[T client.Object](ctx context.Context, h kopf.Call[T], c client.Client, shares []share) error {
 	kind := h.Resource().Kind
 	reason := fmt.Sprintf("%s %s %s", kind, h.GetObject().GetName(), h.GetObject().GetResourceVersion())
-	annotations := map[string]string{wokenBy: reason}
+	annotations := map[string]string{wokenByAnnotation: reason}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func wake[T client.Object](ctx context.Context, h kopf.Call[T], c client.Client,
 	for _, s := range shares {
 		log.FromContext(ctx).Info("Copying a share again", "share", s.Key.String(), "because", kind)
 		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(sharedSecret)
+		o.SetGroupVersionKind(sharedSecretKind)
 		o.SetNamespace(s.Key.Namespace)
 		o.SetName(s.Key.Name)
 		err := c.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch))

@@ -15,7 +15,7 @@ import (
 type Change = kopf.Change[*kopf.Unstructured]
 
 // patient is for handlers that wait for other objects, such as a namespace or a service account.
-var patient = kopf.JoinOptions(kopf.Timeout(time.Hour), kopf.Backoff(5*time.Second))
+var retryPolicy = kopf.JoinOptions(kopf.Timeout(time.Hour), kopf.Backoff(5*time.Second))
 
 func main() {
 	op := kopf.New("secrets.kopf.dev")
@@ -37,6 +37,6 @@ func register(op *kopf.Operator) {
 	shares.OnDelete("clean", d.clean)
 
 	isShared := func(_ context.Context, s *corev1.Secret) bool { return d.shares.Has(keyOf(s)) }
-	sources.When(isShared).OnField("refresh", "data", d.refresh, patient)
+	sources.When(isShared).OnField("refresh", "data", d.refresh, retryPolicy)
 	namespaces.OnEvent("follow", d.follow)
 }

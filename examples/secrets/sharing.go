@@ -30,17 +30,17 @@ type spec struct {
 	Literals map[string]string `json:"literals"`
 }
 
-// place is the state of one copy.
-type place struct {
+// copyStatus is the state of one copy.
+type copyStatus struct {
 	State   kopf.SubState `json:"state"`
 	Message string        `json:"message,omitempty"`
 }
 
 func specOf(o *kopf.Unstructured) (spec, error) { return kopf.GetField[spec](o, "spec") }
 
-// copied returns the namespaces where copies may exist.
-func copied(o *kopf.Unstructured) []string {
-	return slices.Sorted(maps.Keys(kopf.GetFieldOr(o, "status.places", map[string]place{})))
+// copyNamespaces returns the namespaces where copies may exist.
+func copyNamespaces(o *kopf.Unstructured) []string {
+	return slices.Sorted(maps.Keys(kopf.GetFieldOr(o, "status.places", map[string]copyStatus{})))
 }
 
 // copy runs one sub-handler for each namespace, so that no namespace waits for another.
@@ -61,11 +61,11 @@ func (d *directory) copy(ctx context.Context, c *Change) error {
 		return err
 	}
 	for _, namespace := range wanted {
-		c.Sub(namespace, d.unlessTerminating(target{namespace, spec, source}), patient)
+		c.Sub(namespace, d.unlessTerminating(target{namespace, spec, source}), retryPolicy)
 	}
-	for _, namespace := range copied(c.Object) {
+	for _, namespace := range copyNamespaces(c.Object) {
 		if !slices.Contains(wanted, namespace) {
-			c.Sub(removal(namespace), target{namespace, spec, source}.remove, patient)
+			c.Sub(removal(namespace), target{namespace, spec, source}.remove, retryPolicy)
 		}
 	}
 	unfinished := c.RunSubs(ctx)
@@ -90,10 +90,10 @@ func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[*kopf.Unstructur
 
 // report writes the outcomes into the status, and a summary as the result of the handler.
 func report(ctx context.Context, c *Change, wanted []string) {
-	places, ready := map[string]place{}, 0
+	places, ready := map[string]copyStatus{}, 0
 	for _, namespace := range wanted {
 		outcome := c.Outcome(namespace)
-		places[namespace] = place{outcome.State, outcome.Message}
+		places[namespace] = copyStatus{outcome.State, outcome.Message}
 		switch outcome.State {
 		case kopf.SubSucceeded:
 			ready++
@@ -101,10 +101,10 @@ func report(ctx context.Context, c *Change, wanted []string) {
 			c.Warn("NotShared", fmt.Sprintf("Namespace %s: %s", namespace, outcome.Message))
 		}
 	}
-	for _, namespace := range copied(c.Object) {
+	for _, namespace := range copyNamespaces(c.Object) {
 		outcome := c.Outcome(removal(namespace))
 		if !slices.Contains(wanted, namespace) && outcome.State != kopf.SubSucceeded {
-			places[namespace] = place{outcome.State, outcome.Message}
+			places[namespace] = copyStatus{outcome.State, outcome.Message}
 		}
 	}
 	log.FromContext(ctx).Info("The secret is shared", "ready", ready, "wanted", len(wanted))
@@ -118,8 +118,8 @@ func (d *directory) clean(ctx context.Context, c *Change) error {
 	if err != nil {
 		return kopf.Permanent(err)
 	}
-	for _, namespace := range copied(c.Object) {
-		c.Sub(namespace, target{namespace, spec, nil}.remove, patient)
+	for _, namespace := range copyNamespaces(c.Object) {
+		c.Sub(namespace, target{namespace, spec, nil}.remove, retryPolicy)
 	}
 	return c.RunSubs(ctx)
 }

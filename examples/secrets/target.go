@@ -18,7 +18,7 @@ import (
 )
 
 // sharedBy is the label of all copies. Its value is the uid of the share.
-const sharedBy = "secrets.example.org/shared-by"
+const sharedByLabel = "secrets.example.org/shared-by"
 
 // target is one namespace, with the data to be copied there.
 type target struct {
@@ -30,9 +30,9 @@ type target struct {
 // write runs one sub-handler for each kind. The service accounts wait for the secret.
 func (t target) write(ctx context.Context, c *Change) error {
 	steps := []string{"secret", "config", "accounts"}
-	c.Sub(steps[0], t.secret, patient)
-	c.Sub(steps[1], t.config, patient)
-	c.Sub(steps[2], t.accounts, patient, kopf.After("secret"))
+	c.Sub(steps[0], t.secret, retryPolicy)
+	c.Sub(steps[1], t.config, retryPolicy)
+	c.Sub(steps[2], t.accounts, retryPolicy, kopf.After("secret"))
 	if err := c.RunSubs(ctx); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (t target) foreign(ctx context.Context, c *Change) (bool, error) {
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return there.Labels[sharedBy] != string(c.Object.GetUID()), nil
+	return there.Labels[sharedByLabel] != string(c.Object.GetUID()), nil
 }
 
 func (t target) accounts(ctx context.Context, c *Change) error {
@@ -140,7 +140,7 @@ func (t target) remove(ctx context.Context, c *Change) error {
 }
 
 func (t target) labels(c *Change) map[string]string {
-	return map[string]string{sharedBy: string(c.Object.GetUID())}
+	return map[string]string{sharedByLabel: string(c.Object.GetUID())}
 }
 
 // judge makes those errors of the API server temporary that go away by themselves.

@@ -58,7 +58,7 @@ func (a *Admission[T]) Validate(
 	return a.reviewWithHandler(
 		ctx,
 		"validating",
-		func(s kopf.Selection[T]) { s.Validate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
+		func(s kopf.Selection[T]) { s.Validate(a.trial.options.id, fn, kopf.JoinOptions(options...)) },
 	)
 }
 
@@ -69,7 +69,7 @@ func (a *Admission[T]) Mutate(
 	return a.reviewWithHandler(
 		ctx,
 		"mutating",
-		func(s kopf.Selection[T]) { s.Mutate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
+		func(s kopf.Selection[T]) { s.Mutate(a.trial.options.id, fn, kopf.JoinOptions(options...)) },
 	)
 }
 
@@ -83,7 +83,7 @@ func (a *Admission[T]) reviewWithHandler(
 	out := Verdict[T]{Object: a.trial.subject.withMergePatch(nil)}
 	// The response has only the text of the error; the test needs the error itself.
 	heard := captureHandlerError(h, r, &out.Err)
-	reviewer := review.Reviewer{Served: func() []review.ServedResource {
+	reviewer := review.Reviewer{ServedResources: func() []review.ServedResource {
 		return []review.ServedResource{{
 			Resource: *a.trial.subject.discoveredResource(),
 			Handlers: []*adapters.HandlerChain{adapters.New(heard, nil)},
@@ -125,7 +125,7 @@ func captureHandlerError(h *handlers.Handler, r *recorder, into *error) *handler
 // encodeReview returns the AdmissionReview, as JSON, that an API server would send. It fills in all fields that the
 // test has not set.
 func (a *Admission[T]) encodeReview() []byte {
-	w, r := a.trial.wishes, a.trial.subject.servedResource()
+	w, r := a.trial.options, a.trial.subject.servedResource()
 	asked := admissionv1.AdmissionRequest{}
 	if w.request != nil {
 		asked = *w.request
@@ -161,7 +161,7 @@ func (a *Admission[T]) encodeReview() []byte {
 // setReviewedObjects sets the object and the old object of the request, as the API server does for each operation: a
 // creation has no old object, and a deletion has only the old one. It panics if the options do not fit the operation.
 func (a *Admission[T]) setReviewedObjects(asked *admissionv1.AdmissionRequest, object map[string]any) {
-	switch old := a.trial.wishes.isGiven(optOld); {
+	switch old := a.trial.options.isGiven(optOld); {
 	case asked.Operation == admissionv1.Delete && old:
 		panicMisuse("NewAdmission: a deletion is about one object: leave Old out")
 	case asked.Operation == admissionv1.Create && old:

@@ -64,7 +64,7 @@ func TestRequests(t *testing.T) {
 	}
 	smaller := orders(func(db *Database) { db.Spec.Size = 1 })
 	for name, tc := range map[string]struct {
-		why     string
+		reason  string
 		options []facadetest.Option
 		want    seen
 	}{
@@ -95,7 +95,7 @@ func TestRequests(t *testing.T) {
 					return nil
 				}, kopf.Operations(tc.want.Operation))
 			if d := cmp.Diff(tc.want, got); d != "" || verdict.Err != nil {
-				t.Errorf("%s: error %v, -want, +got:\n%s", tc.why, verdict.Err, d)
+				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, verdict.Err, d)
 			}
 		})
 	}

@@ -31,9 +31,9 @@ type HandlerCall struct {
 	// Began and Ended are the start and the end of the attempt; Ended is zero while the function runs.
 	Began, Ended time.Time
 
-	lasting bool   // true for a daemon, which runs as long as its object exists
-	lane    string // calls in one lane are sequential; empty for changes of an object
-	moment  moment
+	isDaemon bool   // true for a daemon, which runs as long as its object exists
+	lane     string // calls in one lane are sequential; empty for changes of an object
+	moment   moment
 }
 
 // String returns the call as one line, such as
@@ -63,9 +63,9 @@ func qualifiedName(namespace, name string) string {
 
 // calls records the handler calls of one operator, in the order of their starts. Many goroutines call handlers at once.
 type calls struct {
-	mu   sync.Mutex
-	all  []*HandlerCall
-	zero time.Time // time zero of golden files: readiness, or an earlier call for an object
+	mu       sync.Mutex
+	all      []*HandlerCall
+	timeZero time.Time // time zero of golden files: readiness, or an earlier call for an object
 }
 
 // markReady sets time zero when the operator becomes ready. An earlier call for an object has priority.
@@ -77,8 +77,8 @@ func (c *calls) markReady() {
 
 // setZeroOnce sets time zero, unless it is set. The caller holds the lock.
 func (c *calls) setZeroOnce(now time.Time) {
-	if c.zero.IsZero() {
-		c.zero = now
+	if c.timeZero.IsZero() {
+		c.timeZero = now
 	}
 }
 
@@ -86,10 +86,10 @@ func (c *calls) setZeroOnce(now time.Time) {
 func (c *calls) zeroTime() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.zero.IsZero() {
+	if c.timeZero.IsZero() {
 		return time.Now()
 	}
-	return c.zero
+	return c.timeZero
 }
 
 // observeAttempt records an attempt when it starts, and its outcome when it ends. It is a [handlers.AttemptObserver].
@@ -115,7 +115,7 @@ func (c *calls) observeAttempt(ctx context.Context, call *handlers.Invocation) (
 func newHandlerCall(call *handlers.Invocation) *HandlerCall {
 	h := call.Handler
 	noted := &HandlerCall{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
-	noted.lasting = h.Family == handlers.Spawning && h.Background.Daemon
+	noted.isDaemon = h.Family == handlers.Background && h.Background.Daemon
 	// Handlers of changes run one after the other for each object, so their order is fixed. All other handlers run
 	// concurrently, each in its own lane.
 	if h.Family != handlers.Changing {
@@ -128,7 +128,7 @@ func newHandlerCall(call *handlers.Invocation) *HandlerCall {
 	object := unstructured.Unstructured{Object: call.Cause.Body()}
 	noted.Kind, noted.Namespace, noted.Name = object.GetKind(), object.GetNamespace(), object.GetName()
 	// Changes have a reason, and events have a type.
-	noted.Reason = cmp.Or(string(call.Cause.Reason), call.Cause.Type, h.Activity)
+	noted.Reason = cmp.Or(string(call.Cause.Reason), call.Cause.EventType, h.Activity)
 	if asked := call.Admission; asked != nil {
 		noted.Reason = asked.Operation
 	}

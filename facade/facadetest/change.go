@@ -17,10 +17,10 @@ import (
 
 // Change is a change of one object, for which a handler is called. Create it with [NewChange].
 type Change[T client.Object] struct {
-	trial   trial[T]
-	reason  kopf.Reason
-	memory  changes.Memory
-	skipped time.Duration // sum of the delays between calls, except for waits
+	trial         trial[T]
+	reason        kopf.Reason
+	memory        changes.Memory
+	skippedDelays time.Duration // sum of the delays between calls, except for waits
 }
 
 // NewChange returns a change of the object, with the options [Client], [Owns], [Watches], [ID], [Old], [Field],
@@ -60,22 +60,22 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	// The children must be in the cache before the pass starts, as an operator's informers are synced before its first
 	// pass.
 	c.trial.cluster.beginCall()
-	c.trial.watch.syncChildren(ctx)
+	c.trial.informers.syncChildren(ctx)
 	// The reason is only needed to explain why the function was not called. The pass detects it again.
 	found := c.trial.detectReason(h)
-	r := &recorder{about: string(c.trial.subject.uid)}
+	r := &recorder{objectUID: string(c.trial.subject.uid)}
 	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r),
 		jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}
 	o := c.trial.newOutcome(r, absent, err)
-	o.joinError(c.trial.watch.syncError())
+	o.joinError(c.trial.informers.syncError())
 	o.joinError(unwatchedKindHint(o.Err))
 	// The next call is made as if the delay were over. A wait for a child is not skipped: its timeout would be over,
 	// too.
-	if next.After != nil && o.Awaited == "" {
-		c.skipped += *next.After
+	if next.RequeueAfter != nil && o.Awaited == "" {
+		c.skippedDelays += *next.RequeueAfter
 	}
 	if !o.Called && o.Err == nil {
 		o.Err = c.notCalledError(ctx, found)
@@ -86,7 +86,7 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 // registerFunction registers the function with the verb that a user would choose for these options. OnField does not
 // cover deletion and resumption, so a field is a filter for these reasons.
 func (c *Change[T]) registerFunction(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.Option) {
-	w, all := c.trial.wishes, kopf.JoinOptions(options...)
+	w, all := c.trial.options, kopf.JoinOptions(options...)
 	switch {
 	case !w.isGiven(optField):
 		s.On(w.id, []kopf.Reason{c.reason}, fn, all)
@@ -100,18 +100,18 @@ func (c *Change[T]) registerFunction(s kopf.Selection[T], fn kopf.ChangeFunc[T],
 // newHandling returns the engine's configuration for one pass, as an operator with this one handler has it.
 func (c *Change[T]) newHandling(h *handlers.Handler, r *recorder) *changes.ChangeHandling {
 	// The clock stands still during a call, so that a returned delay equals the requested one.
-	now := time.Now().UTC().Add(c.skipped)
+	now := time.Now().UTC().Add(c.skippedDelays)
 	handling := &changes.ChangeHandling{
 		Handlers: []*adapters.HandlerChain{adapters.New(r.wrapHandler(h), nil)}, HandledKind: c.trial.engineKind(r),
-		Lens:       lensOf(h),
-		Interim:    changes.NewInterim(operator, ""),
-		Dependents: c.trial.keeper,
+		Lens:           lensOf(h),
+		InterimStorage: changes.NewInterimStorage(operatorName, ""),
+		Dependents:     c.trial.keeper,
 	}
-	handling.Prefix, handling.Finalizer = operator, finalizer
-	handling.Progress = storages.WithFormerIDs(records, h.Renamed)
+	handling.Prefix, handling.Finalizer = operatorName, finalizer
+	handling.Progress = storages.WithFormerIDs(progressStorage, h.KindFormerIDs)
 	handling.Clock = func() time.Time { return now }
 	// The nil pointer must not become a non-nil interface.
-	if watched := c.trial.keeper.Owned; watched != nil {
+	if watched := c.trial.keeper.OwnedChildren; watched != nil {
 		handling.Waits = watched
 	}
 	return handling

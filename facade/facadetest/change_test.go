@@ -49,7 +49,7 @@ func TestReasons(t *testing.T) {
 	smaller := func(db *Database) { db.Spec.Size = 1 }
 	now := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for name, tc := range map[string]struct {
-		why     string
+		reason  string
 		object  *Database
 		options []facadetest.Option
 		want    kopf.Reason
@@ -94,7 +94,8 @@ func TestReasons(t *testing.T) {
 					return nil
 				})
 			if got.Err != nil || reason != tc.want || old != tc.old {
-				t.Errorf("%s: got the error %v, reason %q, old size %d, want %q and %d", tc.why, got.Err, reason, old,
+				t.Errorf("%s: got the error %v, reason %q, old size %d, want %q and %d", tc.reason, got.Err, reason,
+					old,
 					tc.want, tc.old)
 			}
 			if d := cmp.Diff(map[string]any{"status": map[string]any{"host": "gone"}}, got.Patch); d != "" {

@@ -18,7 +18,7 @@ var errNoClient = errors.New("facadetest: the handler uses its client, and the t
 
 // missingClient takes the place of a client that the test has not passed, and fails all requests. It also records the
 // attempt, because handlers may discard the error.
-type missingClient struct{ asked atomic.Bool }
+type missingClient struct{ isUsed atomic.Bool }
 
 // newClient returns a client with the scheme. The interceptor rejects requests, and the mapper and the transport reject
 // all remaining uses, such as discovery.
@@ -41,13 +41,13 @@ func (n *missingClient) RoundTrip(*http.Request) (*http.Response, error) {
 
 // refuseRequest records the use of the client and returns the error.
 func (n *missingClient) refuseRequest() error {
-	n.asked.Store(true)
+	n.isUsed.Store(true)
 	return errNoClient
 }
 
 // usageError returns the error for the test if the client was used, else nil.
 func (n *missingClient) usageError() error {
-	if !n.asked.Load() {
+	if !n.isUsed.Load() {
 		return nil
 	}
 	return errNoClient

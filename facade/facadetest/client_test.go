@@ -152,7 +152,7 @@ func TestEnsureOfAnUnknownKind(t *testing.T) {
 	everywhere := orders()
 	everywhere.Namespace = ""
 	for name, tc := range map[string]struct {
-		why       string
+		reason    string
 		parent    *Database
 		client    client.Client
 		namespace string
@@ -226,7 +226,7 @@ func TestKinds(t *testing.T) {
 	typed := orders()
 	typed.SetGroupVersionKind(databases.GroupKind().WithVersion("v3"))
 	for name, tc := range map[string]struct {
-		why    string
+		reason string
 		object *Database
 		client client.Client
 		want   string
@@ -255,7 +255,7 @@ func TestKinds(t *testing.T) {
 				return nil
 			})
 			if got.Result != tc.want+"databases" {
-				t.Errorf("%s: got the kind %v, error %v", tc.why, got.Result, got.Err)
+				t.Errorf("%s: got the kind %v, error %v", tc.reason, got.Result, got.Err)
 			}
 		})
 	}

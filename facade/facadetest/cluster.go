@@ -19,10 +19,10 @@ import (
 // The kit's operator has a name that no other operator uses, because the kit hides the operator's stored state from
 // tests.
 const (
-	operator  = "operator.facadetest"
-	finalizer = operator + "/finalizer"
+	operatorName = "operator.facadetest"
+	finalizer    = operatorName + "/finalizer"
 	// keeping is a finalizer that keeps an object that is being deleted, so that the test can see the last writes.
-	keeping = operator + "/keep"
+	keepFinalizer = operatorName + "/keep"
 )
 
 // cluster is an API server in memory that stores only the object of a handler.
@@ -33,8 +33,8 @@ type cluster struct {
 	key      types.NamespacedName
 	original map[string]any // the object at the start, without the operator's stored state
 
-	mu     sync.Mutex
-	before map[string]any // the same at the start of the present call, with later changes of others
+	mu             sync.Mutex
+	bodyBeforeCall map[string]any // the same at the start of the present call, with later changes of others
 }
 
 // newCluster starts a server with the object. The writer uses its HTTP interface, so that the server validates and
@@ -48,7 +48,7 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	c.server.Install(r)
 	c.server.Put(r, body)
 	reaching := rawclient.New(memapi.Config(c.server), &http.Client{Transport: c.server}, r.GroupVersionResource())
-	c.writer = &patching.PatchWriter{Client: reaching, FieldManager: operator}
+	c.writer = &patching.PatchWriter{Client: reaching, FieldManager: operatorName}
 	c.original = withoutSystemFields(c.storedBody())
 	return c
 }
@@ -57,7 +57,7 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 func (c *cluster) beginCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.before = withoutSystemFields(c.storedBody())
+	c.bodyBeforeCall = withoutSystemFields(c.storedBody())
 }
 
 // editObject changes the stored object like another client. It also changes the state at the start of the call: the
@@ -69,7 +69,7 @@ func (c *cluster) editObject(transform patching.Transform) (err error) {
 	if err != nil {
 		return err
 	}
-	return transform(c.before)
+	return transform(c.bodyBeforeCall)
 }
 
 // storedBody returns a copy of the stored object. Handlers may modify it.
@@ -87,7 +87,7 @@ func (c *cluster) writtenPatches() (now, all map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	after := withoutSystemFields(c.storedBody())
-	now, _ = patching.MergeDiff(c.before, after)
+	now, _ = patching.MergeDiff(c.bodyBeforeCall, after)
 	all, _ = patching.MergeDiff(c.original, after)
 	return now, all
 }
@@ -103,12 +103,12 @@ func withoutSystemFields(body map[string]any) map[string]any {
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
 		annotations = maps.Clone(annotations)
-		maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, operator+"/") })
+		maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, operatorName+"/") })
 		setOrDelete(metadata, "annotations", annotations, len(annotations))
 	}
 	if finalizers, ok := metadata["finalizers"].([]any); ok {
 		finalizers = slices.DeleteFunc(slices.Clone(finalizers), func(name any) bool {
-			return name == finalizer || name == keeping
+			return name == finalizer || name == keepFinalizer
 		})
 		setOrDelete(metadata, "finalizers", finalizers, len(finalizers))
 	}

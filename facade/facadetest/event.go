@@ -32,7 +32,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	absent := &missingClient{}
 	h := e.trial.registerHandler(
 		absent,
-		func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
+		func(s kopf.Selection[T]) { s.OnEvent(e.trial.options.id, fn, kopf.JoinOptions(options...)) },
 	)
 	if e.trial.cluster == nil {
 		// Raw events do not need the operator's stored state, so the object is stored unchanged.
@@ -40,7 +40,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	}
 	c := e.trial.cluster
 	c.beginCall()
-	r := &recorder{about: string(e.trial.subject.uid)}
+	r := &recorder{objectUID: string(e.trial.subject.uid)}
 	handling := events.EventHandling{
 		Handlers: []*adapters.HandlerChain{adapters.New(r.wrapHandler(h), nil)}, HandledKind: e.trial.engineKind(r),
 	}
@@ -68,7 +68,7 @@ func NewChildEvent[T, C client.Object](
 	eventType kopf.WatchEventType, object T, child C, options ...Option,
 ) *ChildEvent[T, C] {
 	e := &ChildEvent[T, C]{trial: newTrial("NewChildEvent", object, options, optRetry, optStarted), kind: eventType}
-	e.child = newSubject("NewChildEvent", child, e.trial.wishes)
+	e.child = newSubject("NewChildEvent", child, e.trial.options)
 	return e
 }
 
@@ -80,27 +80,28 @@ func (e *ChildEvent[T, C]) Call(
 	absent := &missingClient{}
 	h := e.trial.registerHandler(absent, func(s kopf.Selection[T]) {
 		s.Owns(e.child.newPrototype())
-		kopf.OnChild(s, e.trial.wishes.id, fn, kopf.JoinOptions(options...))
+		kopf.OnChild(s, e.trial.options.id, fn, kopf.JoinOptions(options...))
 	})
 	if e.trial.cluster == nil {
 		e.trial.cluster = newCluster(e.trial.subject.servedResource(), e.trial.subject.bodyAsStored())
 	}
 	c := e.trial.cluster
 	c.beginCall()
-	r := &recorder{about: string(e.trial.subject.uid)}
+	r := &recorder{objectUID: string(e.trial.subject.uid)}
 	// The filter runs before the attempt, as in the engine. A panic in it becomes an error.
-	if h.Wants != nil {
+	if h.ChildFilter != nil {
 		wants, err := h.CallCriterion("filter of children",
-			func() (bool, error) { return h.Wants(ctx, e.child.bodyAsStored()) })
+			func() (bool, error) { return h.ChildFilter(ctx, e.child.bodyAsStored()) })
 		if !wants || err != nil {
 			return e.trial.newOutcome(r, absent, err)
 		}
 	}
 	body := c.storedBody()
 	// The cause has the parent as its object; the child is an argument of the call.
-	a := execution.NewAttempt(r.wrapHandler(h), &cause.Cause{Type: string(e.kind), Object: jsontext.NewFromValue(body)},
+	a := execution.NewAttempt(r.wrapHandler(h),
+		&cause.Cause{EventType: string(e.kind), Object: jsontext.NewFromValue(body)},
 		body)
-	a.Call.Child, a.Call.Newest = e.child.bodyAsStored(), c
+	a.Call.Child, a.Call.LatestState = e.child.bodyAsStored(), c
 	err := e.trial.runAttempt(withListener(ctx, r), a, r)
 	return e.trial.newOutcome(r, absent, err)
 }

@@ -13,23 +13,23 @@ import (
 
 // present separates virtual from real time. The clock of a testing/synctest bubble starts with the year 2000, and tests
 // do not run for 20 virtual years.
-var present = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+var virtualTimeEnd = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // moment is the time of a call or a write, reduced to the part that is the same in each run.
 type moment struct {
-	known bool          // true in virtual time
-	since time.Duration // since time zero of the operator
+	isVirtual bool          // true in virtual time
+	since     time.Duration // since time zero of the operator
 }
 
 // newMoment returns the moment of a time, given time zero of the operator. Earlier times count as zero: calls of
 // activities precede readiness by a varying time.
 func newMoment(at, zero time.Time) moment {
-	return moment{known: at.Before(present), since: max(0, at.Sub(zero).Round(time.Second))}
+	return moment{isVirtual: at.Before(virtualTimeEnd), since: max(0, at.Sub(zero).Round(time.Second))}
 }
 
 // compareTime orders moments. In real time all are equal, so that the next sort criterion decides.
 func (m moment) compareTime(other moment) int {
-	if !m.known || !other.known {
+	if !m.isVirtual || !other.isVirtual {
 		return 0
 	}
 	return cmp.Compare(m.since, other.since)
@@ -39,7 +39,7 @@ func (m moment) compareTime(other moment) int {
 // same width.
 func (m moment) formatLine(text string) string {
 	margin := 0
-	if m.known {
+	if m.isVirtual {
 		margin = 10
 		text = fmt.Sprintf("%-*s%s", margin, m.since.String()+" ", text)
 	}
@@ -47,7 +47,7 @@ func (m moment) formatLine(text string) string {
 }
 
 // formatCalls formats handler calls, one line for each, in an order that is the same in each run.
-func (p page) formatCalls(calls []HandlerCall) string {
+func (p goldenFormatter) formatCalls(calls []HandlerCall) string {
 	calls = slices.Clone(calls)
 	// The sort is stable, and the last criterion is empty for changes: calls for changes of one object keep their
 	// order.
@@ -64,7 +64,7 @@ func (p page) formatCalls(calls []HandlerCall) string {
 	for _, c := range calls {
 		told := c.String()
 		// The duration of an unfinished call is negative, as its Ended is zero, and is left out.
-		if took := c.Ended.Sub(c.Began).Round(time.Second); c.moment.known && took > 0 {
+		if took := c.Ended.Sub(c.Began).Round(time.Second); c.moment.isVirtual && took > 0 {
 			told += fmt.Sprintf(" (took %s)", took)
 		}
 		text.WriteString(c.moment.formatLine(p.names.NormalizeText(told)))
@@ -91,7 +91,7 @@ func (w Write) objectPath() string { return strings.TrimSuffix(w.Path, "/status"
 
 // formatWrites formats write requests, one line for each, followed by the body. Kubernetes events, keep-alives and
 // leases are left out.
-func (p page) formatWrites(writes []Write) string {
+func (p goldenFormatter) formatWrites(writes []Write) string {
 	writes = slices.DeleteFunc(slices.Clone(writes), Write.isOperatorState)
 	slices.SortStableFunc(writes, func(a, b Write) int {
 		return cmp.Or(a.moment.compareTime(b.moment),
@@ -107,7 +107,7 @@ func (p page) formatWrites(writes []Write) string {
 }
 
 // formatBody returns the request body as indented YAML, normalized. A body that is not JSON is returned as text.
-func (p page) formatBody(sent []byte) string {
+func (p goldenFormatter) formatBody(sent []byte) string {
 	var value any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(sent, &value); err != nil {
 		return p.names.NormalizeText(string(sent))

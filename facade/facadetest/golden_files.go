@@ -17,8 +17,8 @@ type comparedText struct{ test, text string }
 // goldenFileSet records the golden files that tests of this process have used, by absolute path: tests can change the
 // working directory. Parallel tests use it at once.
 type goldenFileSet struct {
-	mu  sync.Mutex
-	all map[string]comparedText
+	mu    sync.Mutex
+	texts map[string]comparedText
 }
 
 var goldenFiles goldenFileSet
@@ -27,12 +27,12 @@ var goldenFiles goldenFileSet
 func (f *goldenFileSet) recordText(file, test, text string) (former comparedText, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	former, again = f.all[absolutePath(file)]
+	former, again = f.texts[absolutePath(file)]
 	if !again {
-		if f.all == nil {
-			f.all = map[string]comparedText{}
+		if f.texts == nil {
+			f.texts = map[string]comparedText{}
 		}
-		f.all[absolutePath(file)] = comparedText{test, text}
+		f.texts[absolutePath(file)] = comparedText{test, text}
 	}
 	return former, again
 }
@@ -51,7 +51,7 @@ func (f *goldenFileSet) unusedFiles(patterns []string) (stale []string, err erro
 			return nil, fmt.Errorf("the pattern %q has no files", pattern)
 		}
 		for _, file := range found {
-			if _, ok := f.all[absolutePath(file)]; !ok {
+			if _, ok := f.texts[absolutePath(file)]; !ok {
 				stale = append(stale, file)
 			}
 		}

@@ -18,11 +18,11 @@ func TestStaleGoldenFiles(t *testing.T) {
 	Golden(t, used, "text")
 	writeGoldenFile(t, stale, "text")
 	cases := map[string]struct {
-		reason   string
-		run      int
-		patterns []string
-		want     int
-		told     string
+		reason     string
+		testCode   int
+		patterns   []string
+		want       int
+		wantOutput string
 	}{
 		"Used":    {reason: "a file with a test is not stale", patterns: []string{used}},
 		"Stale":   {"a file without a test is reported", 0, []string{filepath.Join(folder, "*.golden")}, 1, stale},
@@ -32,8 +32,8 @@ func TestStaleGoldenFiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		var told strings.Builder
-		code := runAndCheckFiles(&told, func() int { return tc.run }, tc.patterns)
-		if code != tc.want || !strings.Contains(told.String(), tc.told) || tc.told == "" && told.Len() > 0 {
+		code := runAndCheckFiles(&told, func() int { return tc.testCode }, tc.patterns)
+		if code != tc.want || !strings.Contains(told.String(), tc.wantOutput) || tc.wantOutput == "" && told.Len() > 0 {
 			t.Errorf("%s: %s: got %d, %s", name, tc.reason, code, told.String())
 		}
 		if strings.Contains(told.String(), used) {

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	_ rendered = Outcome[client.Object]{}
-	_ rendered = Verdict[client.Object]{}
+	_ goldenPart = Outcome[client.Object]{}
+	_ goldenPart = Verdict[client.Object]{}
 )
 
 // goldenRows returns the fields of the outcome in the order of the struct. Empty fields are dropped later.

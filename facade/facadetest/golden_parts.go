@@ -19,13 +19,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
-// page formats the parts of one golden file.
-type page struct {
+// goldenFormatter formats the parts of one golden file.
+type goldenFormatter struct {
 	names *normal.Names // the uids and generated names in all parts
 }
 
-// rendered is a part with its own format in golden files: a title, some rows, and an object.
-type rendered interface {
+// goldenPart is a part with its own format in golden files: a title, some rows, and an object.
+type goldenPart interface {
 	goldenRows() (title string, rows []row, object client.Object, err error)
 }
 
@@ -49,7 +49,7 @@ func formatParts(parts []any) (string, error) {
 		}
 		all = append(all, found...)
 	}
-	p := page{normal.NewNames(all)}
+	p := goldenFormatter{normal.NewNames(all)}
 	var texts []string
 	for i, part := range parts {
 		text, err := p.formatPart(part)
@@ -63,7 +63,7 @@ func formatParts(parts []any) (string, error) {
 }
 
 // formatPart formats one part by its type.
-func (p page) formatPart(part any) (string, error) {
+func (p goldenFormatter) formatPart(part any) (string, error) {
 	switch v := part.(type) {
 	case string:
 		return p.names.NormalizeText(v), nil
@@ -71,7 +71,7 @@ func (p page) formatPart(part any) (string, error) {
 		return p.formatCalls(v), nil
 	case []Write:
 		return p.formatWrites(v), nil
-	case rendered:
+	case goldenPart:
 		return p.formatRows(v)
 	case client.ObjectList, client.Object:
 		return p.formatObjects(part)
@@ -87,7 +87,7 @@ func objectsInPart(part any) (all []map[string]any, err error) {
 	switch v := part.(type) {
 	case nil:
 		return nil, errors.New("it is nil: leave it out")
-	case rendered:
+	case goldenPart:
 		_, _, object, err := v.goldenRows()
 		if err != nil {
 			return nil, err
@@ -137,7 +137,7 @@ func encodeBody(object client.Object) (body map[string]any, err error) {
 }
 
 // formatObjects formats the objects of a part as YAML documents, sorted by kind, namespace and name.
-func (p page) formatObjects(part any) (string, error) {
+func (p goldenFormatter) formatObjects(part any) (string, error) {
 	found, err := objectsInPart(part)
 	if err != nil {
 		return "", err
@@ -157,7 +157,7 @@ func (p page) formatObjects(part any) (string, error) {
 }
 
 // formatRows formats the rows as YAML in their order, followed by the object.
-func (p page) formatRows(of rendered) (string, error) {
+func (p goldenFormatter) formatRows(of goldenPart) (string, error) {
 	title, rows, object, err := of.goldenRows()
 	if err != nil {
 		return "", err

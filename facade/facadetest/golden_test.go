@@ -181,7 +181,7 @@ func TestOneGoldenFileForTwoTests(t *testing.T) {
 func TestAFailedTestWritesNoGoldenFile(t *testing.T) {
 	t.Setenv("FACADETEST_UPDATE", "yes")
 	file := filepath.Join(t.TempDir(), "failed.golden")
-	failed := &recordingTB{TB: t, failed: true}
+	failed := &recordingTB{TB: t, hasFailedBefore: true}
 	facadetest.Golden(failed, file, "half of it")
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("a failed test must not write the file: got %v", err)

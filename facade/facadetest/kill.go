@@ -28,7 +28,7 @@ var errKilled = errors.New("the operator was killed")
 // once, as after the crash of a pod.
 func (r *Runner) Kill() {
 	// A killed operator must not fail the test at its end.
-	r.told = true
+	r.isErrorReported = true
 	r.gate.blockAll()
 	if r.kill != nil {
 		r.kill()
@@ -38,17 +38,17 @@ func (r *Runner) Kill() {
 // gate blocks the effects of an operator after it was killed. Writes, events and handler calls pass through it. The two
 // channels are closed in this order: killed blocks, and released lets blocked goroutines end with errKilled.
 type gate struct {
-	once, again      sync.Once
-	killed, released chan struct{}
+	killOnce, releaseOnce sync.Once
+	killed, released      chan struct{}
 }
 
 func newGate() *gate { return &gate{killed: make(chan struct{}), released: make(chan struct{})} }
 
 // blockAll blocks everything from now on. Further calls have no effect.
-func (g *gate) blockAll() { g.once.Do(func() { close(g.killed) }) }
+func (g *gate) blockAll() { g.killOnce.Do(func() { close(g.killed) }) }
 
 // releaseBlocked ends the blocked goroutines, with an error, so that they do not outlive the test.
-func (g *gate) releaseBlocked() { g.again.Do(func() { close(g.released) }) }
+func (g *gate) releaseBlocked() { g.releaseOnce.Do(func() { close(g.released) }) }
 
 // isShut reports whether the operator was killed. It never blocks.
 func (g *gate) isShut() bool {

@@ -25,20 +25,20 @@ import (
 
 // handlerNotes collects notes of the handlers of running and killed operators.
 type handlerNotes struct {
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	notes []string
 }
 
 func (d *handlerNotes) add(what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.told = append(d.told, what)
+	d.notes = append(d.notes, what)
 }
 
 func (d *handlerNotes) list() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.told)
+	return slices.Clone(d.notes)
 }
 
 // newLabellingOperator returns an operator that labels config maps twice, with a minute in between, and notes each
@@ -134,16 +134,16 @@ func TestRestartAfterKill(t *testing.T) {
 // killingTransport is a connection that kills the operator when it discovers an API group. Controller-runtime holds a
 // lock of its RESTMapper during that request.
 type killingTransport struct {
-	through http.RoundTripper
-	group   string
-	kill    func()
+	next  http.RoundTripper
+	group string
+	kill  func()
 }
 
 func (k *killingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/apis/"+k.group {
 		k.kill()
 	}
-	return k.through.RoundTrip(r)
+	return k.next.RoundTrip(r)
 }
 
 // newCreatingOperator returns an operator that creates a deployment for the config map "one", and a second later a role
@@ -172,7 +172,7 @@ func TestKillDuringDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, told := memapi.New(), &handlerNotes{}
 		got := failuresOf(t, func(t testing.TB) {
-			way := &killingTransport{through: server, group: "apps/v1"}
+			way := &killingTransport{next: server, group: "apps/v1"}
 			r := facadetest.Start(t, newCreatingOperator(told), facadetest.Against(memapi.Config(way)))
 			way.kill = r.Kill
 			r.Ready()

@@ -17,7 +17,7 @@ type Option func(*optionValues)
 
 // optionValues holds the values of all options of one constructor.
 type optionValues struct {
-	given []string // the names of the passed options, to detect duplicates and explicit zero values
+	optionNames []string // the names of the passed options, to detect duplicates and explicit zero values
 
 	client        client.Client
 	owns, watches []client.Object
@@ -28,14 +28,14 @@ type optionValues struct {
 	reason        kopf.Reason
 	retry         int
 	started       time.Time
-	stopping      error
+	stopReason    error
 	request       *admissionv1.AdmissionRequest
 }
 
 // namedOption returns an option that also records its name.
 func namedOption(name string, set func(*optionValues)) Option {
 	return func(w *optionValues) {
-		w.given = append(w.given, name)
+		w.optionNames = append(w.optionNames, name)
 		set(w)
 	}
 }
@@ -49,11 +49,11 @@ func newOptionValues(by string, given []Option, takes ...string) *optionValues {
 		}
 		one(w)
 	}
-	for i, name := range w.given {
+	for i, name := range w.optionNames {
 		if !slices.Contains(takes, name) {
 			panicMisuse("%s takes no %s: its options are %v", by, name, takes)
 		}
-		if slices.Contains(w.given[:i], name) {
+		if slices.Contains(w.optionNames[:i], name) {
 			panicMisuse("%s: %s is given twice: leave one out", by, name)
 		}
 	}
@@ -61,7 +61,7 @@ func newOptionValues(by string, given []Option, takes ...string) *optionValues {
 }
 
 // isGiven reports whether the test has passed the option, also with a zero value.
-func (w *optionValues) isGiven(name string) bool { return slices.Contains(w.given, name) }
+func (w *optionValues) isGiven(name string) bool { return slices.Contains(w.optionNames, name) }
 
 // panicMisuse panics with a message about a misuse of the kit. It does not need a testing.TB, and no test can take it
 // for a failure of the handler.
@@ -137,7 +137,7 @@ func Started(at time.Time) Option {
 // Stopping stops a background function from the start of its call, with the reason kopf.ErrDeleted, kopf.ErrUnmatched,
 // kopf.ErrPaused or kopf.ErrExiting. To stop it later, see [Task.Stop].
 func Stopping(reason error) Option {
-	return namedOption(optStopping, func(w *optionValues) { w.stopping = reason })
+	return namedOption(optStopping, func(w *optionValues) { w.stopReason = reason })
 }
 
 // Request sets fields of the admission request: Operation, DryRun, UserInfo, SubResource, and Name and Namespace if

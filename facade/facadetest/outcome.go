@@ -76,7 +76,7 @@ func (o *Outcome[T]) applyAttempt(a *execution.Attempt) {
 	if a.Outcome.Delay != nil {
 		o.Delay = *a.Outcome.Delay
 	}
-	o.Awaited = a.Outcome.Awaited.Child
+	o.Awaited = a.Outcome.Wait.Child
 	// Both errors are relevant for a test: the operator only logs the ignored one.
 	o.joinError(a.Outcome.Err)
 	o.joinError(a.Outcome.Ignored)

@@ -9,22 +9,22 @@ import (
 
 // output collects the output of an operator and signals new output to waiting tests.
 type output struct {
-	mu             sync.Mutex
-	all, out, errs bytes.Buffer  // both streams interleaved, stdout, stderr
-	more           chan struct{} // closed and replaced by each write
+	mu                       sync.Mutex
+	combined, stdout, stderr bytes.Buffer  // both streams interleaved, stdout, stderr
+	nextWrite                chan struct{} // closed and replaced by each write
 }
 
-func newOutput() *output { return &output{more: make(chan struct{})} }
+func newOutput() *output { return &output{nextWrite: make(chan struct{})} }
 
 // streamWriter returns a writer for one of the two streams. It also appends to the interleaved output.
 func (o *output) streamWriter(own *bytes.Buffer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.all.Write(p)
+		o.combined.Write(p)
 		own.Write(p)
-		close(o.more)
-		o.more = make(chan struct{})
+		close(o.nextWrite)
+		o.nextWrite = make(chan struct{})
 		return len(p), nil
 	})
 }
@@ -41,13 +41,13 @@ func (o *output) streamText(of *bytes.Buffer) string {
 func (o *output) containsText(text string) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return strings.Contains(o.all.String(), text), o.more
+	return strings.Contains(o.combined.String(), text), o.nextWrite
 }
 
 // lastLines returns the last lines of the output, for messages.
 func (o *output) lastLines() string {
 	const most = 20
-	lines := strings.Split(strings.TrimRight(o.streamText(&o.all), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(o.streamText(&o.combined), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 

@@ -20,14 +20,14 @@ var errUnwatched = errors.New("facadetest: if the operator does so, pass facadet
 // registerChildKinds registers the kinds of the [Owns] and [Watches] options, as the operator does.
 func (t *trial[T]) registerChildKinds(selection kopf.Selection[T]) {
 	for _, name := range []string{optOwns, optWatches} {
-		if t.wishes.isGiven(name) && t.wishes.client == nil {
-			panicMisuse("%s: %s says which objects are watched, and Client has them: pass both", t.by, name)
+		if t.options.isGiven(name) && t.options.client == nil {
+			panicMisuse("%s: %s says which objects are watched, and Client has them: pass both", t.constructor, name)
 		}
 	}
-	for _, kind := range t.watchedKinds(optOwns, t.wishes.owns) {
+	for _, kind := range t.watchedKinds(optOwns, t.options.owns) {
 		selection.Owns(emptyObjectOf(kind))
 	}
-	for _, kind := range t.watchedKinds(optWatches, t.wishes.watches) {
+	for _, kind := range t.watchedKinds(optWatches, t.options.watches) {
 		selection.Watches(emptyObjectOf(kind))
 	}
 }
@@ -37,11 +37,12 @@ func (t *trial[T]) registerChildKinds(selection kopf.Selection[T]) {
 func (t *trial[T]) watchedKinds(by string, given []client.Object) (all []schema.GroupVersionKind) {
 	for _, object := range given {
 		if object == nil {
-			panicMisuse("%s: %s: a kind is nil: give an empty object of it, such as &appsv1.Deployment{}", t.by, by)
+			panicMisuse("%s: %s: a kind is nil: give an empty object of it, such as &appsv1.Deployment{}",
+				t.constructor, by)
 		}
-		kind := kindOf(t.by+": "+by, object, t.wishes.client.Scheme())
+		kind := kindOf(t.constructor+": "+by, object, t.options.client.Scheme())
 		if kind.Group == unknownGroup {
-			panicMisuse("%s: %s: the scheme of the client does not know a %T: add it there", t.by, by, object)
+			panicMisuse("%s: %s: the scheme of the client does not know a %T: add it there", t.constructor, by, object)
 		}
 		all = append(all, kind)
 	}

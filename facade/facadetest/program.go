@@ -15,7 +15,7 @@ import (
 
 // lastWords is the time in which a stuck process can print its goroutines after SIGQUIT. It also limits the wait for
 // child processes that keep the output open after the program has ended.
-const lastWords = 10 * time.Second
+const stackDumpTimeout = 10 * time.Second
 
 // Build builds the program of a package, such as "./cmd/operator", and returns its path. The file is removed at the end
 // of the test. A build error ends the test.
@@ -45,16 +45,16 @@ func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner
 		command.Env = append(command.Env, "KUBECONFIG="+writeKubeconfig(t, o.settings.Config))
 	}
 	r := newRunner(t, "the program "+program, o)
-	command.Stdout, command.Stderr = r.output.streamWriter(&r.output.out), r.output.streamWriter(&r.output.errs)
-	command.WaitDelay = lastWords
+	command.Stdout, command.Stderr = r.output.streamWriter(&r.output.stdout), r.output.streamWriter(&r.output.stderr)
+	command.WaitDelay = stackDumpTimeout
 	// Errors of the signals are ignored: the process has ended already.
-	r.ask = func() { _ = command.Process.Signal(syscall.SIGTERM) }
+	r.requestStop = func() { _ = command.Process.Signal(syscall.SIGTERM) }
 	r.kill = func() { _ = command.Process.Kill() }
-	r.give = func() string { return r.killWithStacks(command.Process) }
+	r.describeStuck = func() string { return r.killWithStacks(command.Process) }
 	// The runner must end here, as its cleanup waits for the end. It must not report the error a second time.
 	if err := command.Start(); err != nil {
-		r.told = true
-		r.ask = func() {}
+		r.isErrorReported = true
+		r.requestStop = func() {}
 		r.recordEnd(-1, err)
 		t.Fatalf("facadetest: starting %s: %v", program, err)
 	}
@@ -69,7 +69,7 @@ func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner
 // after that.
 func (r *Runner) killWithStacks(process *os.Process) string {
 	_ = process.Signal(syscall.SIGQUIT)
-	timer := time.NewTimer(lastWords)
+	timer := time.NewTimer(stackDumpTimeout)
 	defer timer.Stop()
 	select {
 	case <-r.ended:

@@ -15,18 +15,18 @@ import (
 // recorder records one call of a handler. It takes the places where the engine reports to the rest of an operator: it
 // posts events, tracks the running attempt, and wraps the functions.
 type recorder struct {
-	mu      sync.Mutex
-	about   string // the uid of the handled object
-	called  bool
-	attempt *execution.Attempt
-	events  []Posted
-	subs    []*Sub
-	inPlace []string
+	mu            sync.Mutex
+	objectUID     string // the uid of the handled object
+	called        bool
+	attempt       *execution.Attempt
+	events        []Posted
+	subs          []*Sub
+	inPlaceFields []string
 }
 
 var (
 	_ handlers.EventPoster = (*recorder)(nil)
-	_ execution.Place      = (*recorder)(nil)
+	_ execution.Slot       = (*recorder)(nil)
 )
 
 // Post records a Kubernetes event. Its object is only noted if it is not the handled one.
@@ -34,7 +34,7 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	event := Posted{Type: kind, Reason: reason, Message: message}
-	if object := (&unstructured.Unstructured{Object: body}); string(object.GetUID()) != r.about {
+	if object := (&unstructured.Unstructured{Object: body}); string(object.GetUID()) != r.objectUID {
 		event.About = object.GetKind() + " " + qualifiedName(object.GetNamespace(), object.GetName())
 	}
 	r.events = append(r.events, event)
@@ -72,7 +72,7 @@ func (r *recorder) wrapHandler(h *handlers.Handler) *handlers.Handler {
 func (r *recorder) recordInPlaceFields(fields []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.inPlace = append(r.inPlace, fields...)
+	r.inPlaceFields = append(r.inPlaceFields, fields...)
 }
 
 // copyRecorded returns copies of everything recorded so far: goroutines of the handler can still record events after
@@ -84,5 +84,6 @@ func (r *recorder) copyRecorded() (called bool, attempt *execution.Attempt, post
 	for _, one := range r.subs {
 		all = append(all, *one)
 	}
-	return r.called, r.attempt, slices.Clone(r.events), all, slices.Compact(slices.Sorted(slices.Values(r.inPlace)))
+	return r.called, r.attempt, slices.Clone(r.events), all,
+		slices.Compact(slices.Sorted(slices.Values(r.inPlaceFields)))
 }

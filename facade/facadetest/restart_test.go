@@ -60,8 +60,8 @@ func TestTwoOperators(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(peerings)
-		server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "clerks"}})
+		server.Install(peeringResource)
+		server.Put(peeringResource, map[string]any{"metadata": map[string]any{"name": "clerks"}})
 		start := func(identity string, priority int) *facadetest.Runner {
 			settings := kopf.Settings{Peering: kopf.PeeringSettings{
 				Name: "clerks", Identity: identity, Priority: priority,
@@ -82,7 +82,7 @@ func TestTwoOperators(t *testing.T) {
 }
 
 // peerings is the kind of the peering objects.
-var peerings = memapi.Resource{
+var peeringResource = memapi.Resource{
 	Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
 	StatusSubresource: true,
 }

@@ -21,27 +21,27 @@ import (
 // Runner is an operator that runs beside a test: in this process, by [Start], or as a separate process, by
 // [StartProgram]. It is stopped at the end of the test at the latest. Kopf: KopfRunner.
 type Runner struct {
-	t      testing.TB
-	name   string
-	output *output
-	limit  time.Duration
+	t           testing.TB
+	name        string
+	output      *output
+	stopTimeout time.Duration
 
-	ask  func()        // requests a graceful stop
-	kill func()        // ends the process of a program; nil for Start
-	give func() string // called after the limit: returns where the operator is stuck
+	requestStop   func()        // requests a graceful stop
+	kill          func()        // ends the process of a program; nil for Start
+	describeStuck func() string // called after the limit: returns where the operator is stuck
 	// ready is nil for programs, which do not report their readiness.
-	ready <-chan struct{}
-	ended chan struct{}
-	code  int   // set before ended is closed
-	err   error // set before ended is closed
+	ready    <-chan struct{}
+	ended    chan struct{}
+	exitCode int   // set before ended is closed
+	err      error // set before ended is closed
 
 	calls  calls
 	writes writes
 	gate   *gate
 
-	stop sync.Once
-	hung error // the error of Stop if the operator has not ended in time
-	told bool  // the test has received the error, so the cleanup must not report it
+	stopOnce        sync.Once
+	stopError       error // the error of Stop if the operator has not ended in time
+	isErrorReported bool  // the test has received the error, so the cleanup must not report it
 }
 
 // Start runs an operator in this process, with its startup, login, handlers and cleanup, like [kopf.Main] without a
@@ -73,7 +73,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	r := newRunner(t, "the operator", o)
 	// Without a logger in the settings, the log is the output that Await and Output use.
 	if o.settings.Log.GetSink() == nil {
-		to := r.gate.wrapLogWriter(r.output.streamWriter(&r.output.errs))
+		to := r.gate.wrapLogWriter(r.output.streamWriter(&r.output.stderr))
 		o.settings.Log = logr.FromSlogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	// Each operator needs its own registry: a second registration of the same metrics would fail.
@@ -95,7 +95,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	ctx, cancel := context.WithCancel(kit.ContextWithHooks(
 		context.WithoutCancel(t.Context()), kit.Hooks{Observer: observe, Webhooks: hooks.inProcess()},
 	))
-	r.ask, r.give, r.ready = cancel, runningUserFunctions, op.Ready()
+	r.requestStop, r.describeStuck, r.ready = cancel, runningUserFunctions, op.Ready()
 	// Time zero of golden files is the moment of readiness.
 	go func() {
 		select {
@@ -115,7 +115,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 
 // collectOptions applies the options to the defaults.
 func collectOptions(options []RunnerOption) runnerOptions {
-	o := runnerOptions{limit: stopWithin}
+	o := runnerOptions{stopTimeout: defaultStopTimeout}
 	for _, option := range options {
 		option(&o)
 	}
@@ -124,7 +124,8 @@ func collectOptions(options []RunnerOption) runnerOptions {
 
 // newRunner returns a runner that stops at the end of the test.
 func newRunner(t testing.TB, name string, o runnerOptions) *Runner {
-	r := &Runner{t: t, name: name, output: newOutput(), limit: o.limit, ended: make(chan struct{}), gate: newGate()}
+	r := &Runner{t: t, name: name, output: newOutput(), stopTimeout: o.stopTimeout, ended: make(chan struct{}),
+		gate: newGate()}
 	t.Cleanup(r.finishTest)
 	return r
 }
@@ -132,8 +133,8 @@ func newRunner(t testing.TB, name string, o runnerOptions) *Runner {
 // recordEnd publishes the result and closes ended. It is called once, after all of the operator has ended. The error of
 // a killed operator replaces that of its remaining goroutines.
 func (r *Runner) recordEnd(code int, err error) {
-	if r.code, r.err = code, err; r.gate.isShut() {
-		r.code, r.err = -1, errKilled
+	if r.exitCode, r.err = code, err; r.gate.isShut() {
+		r.exitCode, r.err = -1, errKilled
 	}
 	close(r.ended)
 }
@@ -148,7 +149,7 @@ func (r *Runner) Ready() {
 	select {
 	case <-r.ready:
 	case <-r.ended:
-		r.told = true
+		r.isErrorReported = true
 		r.t.Fatalf("%s has ended before it was ready: %v; its last lines:\n%s", r.name, r.err, r.output.lastLines())
 	}
 }
@@ -172,7 +173,7 @@ func (r *Runner) Await(text string, limit time.Duration) {
 			if found, _ := r.output.containsText(text); found {
 				return
 			}
-			r.told = true
+			r.isErrorReported = true
 			r.t.Fatalf("%s has ended without %q: %v; its last lines:\n%s", r.name, text, r.err, r.output.lastLines())
 		}
 	}
@@ -183,15 +184,15 @@ func (r *Runner) Await(text string, limit time.Duration) {
 // killed then. Further calls return the same error.
 func (r *Runner) Stop() error {
 	r.t.Helper()
-	r.told = true
-	r.stop.Do(r.stopAndWait)
+	r.isErrorReported = true
+	r.stopOnce.Do(r.stopAndWait)
 	return r.endError()
 }
 
 // endError returns the error of the operator, or the error that it did not end in time.
 func (r *Runner) endError() error {
-	if r.hung != nil {
-		return r.hung
+	if r.stopError != nil {
+		return r.stopError
 	}
 	return r.err
 }
@@ -199,14 +200,14 @@ func (r *Runner) endError() error {
 // stopAndWait stops the operator and waits for its end, up to the limit. The release comes after the request to stop:
 // the remaining goroutines of a killed operator then end without further work.
 func (r *Runner) stopAndWait() {
-	r.ask()
+	r.requestStop()
 	r.gate.releaseBlocked()
-	timer := time.NewTimer(r.limit)
+	timer := time.NewTimer(r.stopTimeout)
 	defer timer.Stop()
 	select {
 	case <-r.ended:
 	case <-timer.C:
-		r.hung = fmt.Errorf("%s has not stopped in %s: %s", r.name, r.limit, r.give())
+		r.stopError = fmt.Errorf("%s has not stopped in %s: %s", r.name, r.stopTimeout, r.describeStuck())
 	}
 }
 
@@ -217,12 +218,12 @@ func (r *Runner) finishTest() {
 	early := false
 	select {
 	case <-r.ended:
-		early = !r.told
+		early = !r.isErrorReported
 	default:
 	}
-	r.stop.Do(r.stopAndWait)
+	r.stopOnce.Do(r.stopAndWait)
 	switch {
-	case r.told:
+	case r.isErrorReported:
 	case early:
 		r.t.Errorf("%s has ended by itself: %v; its last lines:\n%s", r.name, r.err, r.output.lastLines())
 	case r.endError() != nil:
@@ -239,7 +240,7 @@ func (r *Runner) Ended() <-chan struct{} { return r.ended }
 func (r *Runner) ExitCode() int {
 	select {
 	case <-r.ended:
-		return r.code
+		return r.exitCode
 	default:
 		return -1
 	}
@@ -247,10 +248,10 @@ func (r *Runner) ExitCode() int {
 
 // Output returns everything that the operator has written so far, to both streams. For an operator of [Start], it is
 // the log. Kopf: output.
-func (r *Runner) Output() string { return r.output.streamText(&r.output.all) }
+func (r *Runner) Output() string { return r.output.streamText(&r.output.combined) }
 
 // Stdout returns the standard output so far. Kopf: stdout.
-func (r *Runner) Stdout() string { return r.output.streamText(&r.output.out) }
+func (r *Runner) Stdout() string { return r.output.streamText(&r.output.stdout) }
 
 // Stderr returns the standard error so far: the log, unless the settings have another logger. Kopf: stderr.
-func (r *Runner) Stderr() string { return r.output.streamText(&r.output.errs) }
+func (r *Runner) Stderr() string { return r.output.streamText(&r.output.stderr) }

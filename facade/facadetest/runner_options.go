@@ -9,17 +9,17 @@ import (
 )
 
 // stopWithin is the default limit for a graceful stop, long enough for a slow machine.
-const stopWithin = 2 * time.Minute
+const defaultStopTimeout = 2 * time.Minute
 
 // RunnerOption is an option of [Start] and [StartProgram].
 type RunnerOption func(*runnerOptions)
 
 // runnerOptions holds the values of all options.
 type runnerOptions struct {
-	settings kopf.RunSettings
-	args     []string
-	env      []string
-	limit    time.Duration
+	settings    kopf.RunSettings
+	args        []string
+	env         []string
+	stopTimeout time.Duration
 }
 
 // Against sets the connection to the cluster, such as memapi.Config or that of envtest. Default: as for kubectl,
@@ -55,5 +55,5 @@ func Env(variables ...string) RunnerOption {
 
 // StopWithin sets the limit for a graceful stop by [Runner.Stop]. Default: 2 minutes. Kopf: timeout.
 func StopWithin(limit time.Duration) RunnerOption {
-	return func(o *runnerOptions) { o.limit = limit }
+	return func(o *runnerOptions) { o.stopTimeout = limit }
 }

@@ -22,25 +22,25 @@ import (
 // recordingTB is a test under observation: it keeps its failures, and judge calls its cleanups.
 type recordingTB struct {
 	testing.TB
-	failures []string
-	cleanups []func()
-	failed   bool // before the test began
+	failures        []string
+	cleanups        []func()
+	hasFailedBefore bool // before the test began
 }
 
-// fatal ends a judged test.
-type fatal struct{}
+// fatalExit ends a judged test.
+type fatalExit struct{}
 
 func (j *recordingTB) Helper()      {}
-func (j *recordingTB) Failed() bool { return j.failed || len(j.failures) > 0 }
+func (j *recordingTB) Failed() bool { return j.hasFailedBefore || len(j.failures) > 0 }
 func (j *recordingTB) Errorf(f string, args ...any) {
 	j.failures = append(j.failures, fmt.Sprintf(f, args...))
 }
 func (j *recordingTB) Cleanup(end func()) { j.cleanups = append(j.cleanups, end) }
 func (j *recordingTB) Fatal(args ...any) {
 	j.failures = append(j.failures, fmt.Sprint(args...))
-	panic(fatal{})
+	panic(fatalExit{})
 }
-func (j *recordingTB) Fatalf(f string, args ...any) { j.Errorf(f, args...); panic(fatal{}) }
+func (j *recordingTB) Fatalf(f string, args ...any) { j.Errorf(f, args...); panic(fatalExit{}) }
 
 // failuresOf runs a test with its cleanups and returns its failures.
 func failuresOf(t *testing.T, test func(t testing.TB)) string {
@@ -48,7 +48,7 @@ func failuresOf(t *testing.T, test func(t testing.TB)) string {
 	j := &recordingTB{TB: t}
 	func() {
 		defer func() {
-			if ended := recover(); ended != nil && ended != any(fatal{}) {
+			if ended := recover(); ended != nil && ended != any(fatalExit{}) {
 				panic(ended)
 			}
 		}()

@@ -18,7 +18,7 @@ import (
 )
 
 // inProcess is set in the process that TestStandstill starts.
-const inProcess = "FACADETEST_STANDSTILL"
+const standstillVariable = "FACADETEST_STANDSTILL"
 
 // ledger is a fake that holds its mutex for too long.
 type ledger struct{ mu sync.Mutex }
@@ -34,14 +34,14 @@ func TestStandstill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	if os.Getenv(inProcess) != "" {
+	if os.Getenv(standstillVariable) != "" {
 		synctest.Test(t, func(t *testing.T) { standStill(t) })
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	process := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestStandstill$")
-	process.Env = append(os.Environ(), inProcess+"=yes")
+	process.Env = append(os.Environ(), standstillVariable+"=yes")
 	output, err := process.CombinedOutput()
 	rest := string(output)
 	for _, want := range []string{

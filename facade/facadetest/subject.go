@@ -26,7 +26,7 @@ type subject[T client.Object] struct {
 	codec  *codec.Codec[T]
 	kind   schema.GroupVersionKind
 	scheme *runtime.Scheme
-	given  map[string]any // the object as JSON values, without made-up fields
+	body   map[string]any // the object as JSON values, without made-up fields
 	uid    types.UID
 }
 
@@ -41,7 +41,7 @@ func newSubject[T client.Object](by string, object T, w *optionValues) *subject[
 		s.scheme = w.client.Scheme()
 	}
 	s.kind = kindOf(by, object, s.scheme)
-	s.given = s.encodeObject(by, object)
+	s.body = s.encodeObject(by, object)
 	return s
 }
 
@@ -100,7 +100,7 @@ func (s *subject[T]) newPrototype() T {
 // bodyAsStored returns the object as an API server would store it. Missing system fields have fixed values, so that
 // they are the same in each run.
 func (s *subject[T]) bodyAsStored() map[string]any {
-	body, _ := diff.DeepCopy(s.given).(map[string]any)
+	body, _ := diff.DeepCopy(s.body).(map[string]any)
 	body["apiVersion"], body["kind"] = s.kind.ToAPIVersionAndKind()
 	metadata, ok := body["metadata"].(map[string]any)
 	if !ok {
@@ -121,7 +121,7 @@ func (s *subject[T]) bodyAsStored() map[string]any {
 // the stored object.
 func (s *subject[T]) withMergePatch(merge map[string]any) T {
 	patch := patching.Patch{Merge: merge}
-	after, err := patch.ApplyTo(s.given)
+	after, err := patch.ApplyTo(s.body)
 	if err != nil {
 		panicMisuse("applying %v: %v", merge, err)
 	}
@@ -155,7 +155,7 @@ func (s *subject[T]) servedResource() memapi.Resource {
 
 // isNamespaced reports whether the test has given the object a namespace.
 func (s *subject[T]) isNamespaced() bool {
-	return (&unstructured.Unstructured{Object: s.given}).GetNamespace() != ""
+	return (&unstructured.Unstructured{Object: s.body}).GetNamespace() != ""
 }
 
 // discoveredResource returns the same resource in the form of the engine's discovery.

@@ -16,19 +16,19 @@ import (
 
 // Task is one object, for which a daemon or a timer is called. Create it with [NewTask].
 type Task[T client.Object] struct {
-	trial trial[T]
-	life  *taskLifetime
+	trial    trial[T]
+	lifetime *taskLifetime
 }
 
 // NewTask returns a task for a background function, with the options [Client], [ID], [Retry], [Started] and [Stopping].
 // For the defaults, see [NewChange].
 func NewTask[T client.Object](object T, options ...Option) *Task[T] {
 	r := &Task[T]{
-		trial: newTrial("NewTask", object, options, optRetry, optStarted, optStopping),
-		life:  &taskLifetime{stopping: make(chan struct{})},
+		trial:    newTrial("NewTask", object, options, optRetry, optStarted, optStopping),
+		lifetime: &taskLifetime{stopping: make(chan struct{})},
 	}
-	if r.trial.wishes.stopping != nil {
-		r.Stop(r.trial.wishes.stopping)
+	if r.trial.options.stopReason != nil {
+		r.Stop(r.trial.options.stopReason)
 	}
 	return r
 }
@@ -40,7 +40,7 @@ func (r *Task[T]) Stop(reason error) {
 	if reason == nil {
 		panicMisuse("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")
 	}
-	r.life.requestStop(reason)
+	r.lifetime.requestStop(reason)
 }
 
 // Edit changes the object in the cluster, like another client, while the function is running: t.Latest returns the new
@@ -54,22 +54,22 @@ func (r *Task[T]) Edit(change func(object T)) {
 func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &missingClient{}
 	h := r.trial.registerHandler(absent, func(s kopf.Selection[T]) {
-		s.Daemon(r.trial.wishes.id, fn, kopf.JoinOptions(options...))
+		s.Daemon(r.trial.options.id, fn, kopf.JoinOptions(options...))
 	})
 	if r.trial.cluster == nil {
 		r.trial.cluster = newCluster(r.trial.subject.servedResource(), r.trial.subject.bodyAsStored())
 	}
 	r.trial.cluster.beginCall()
-	seen := &recorder{about: string(r.trial.subject.uid)}
+	seen := &recorder{objectUID: string(r.trial.subject.uid)}
 	a := execution.NewAttempt(seen.wrapHandler(h),
 		&cause.Cause{Object: jsontext.NewFromValue(r.trial.cluster.storedBody())}, nil)
-	r.life.cluster, a.Call.Live = r.trial.cluster, r.life
+	r.lifetime.cluster, a.Call.LiveObject = r.trial.cluster, r.lifetime
 	err := r.trial.runAttempt(withListener(ctx, seen), a, seen)
 	o := r.trial.newOutcome(seen, absent, err)
 	// A finished run starts again without retries, like the next tick of a timer.
-	r.trial.wishes.retry++
+	r.trial.options.retry++
 	if o.Final {
-		r.trial.wishes.retry = 0
+		r.trial.options.retry = 0
 	}
 	return o
 }
@@ -78,9 +78,9 @@ func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf
 type taskLifetime struct {
 	cluster *cluster
 
-	mu       sync.Mutex
-	reason   error
-	stopping chan struct{}
+	mu         sync.Mutex
+	stopReason error
+	stopping   chan struct{}
 }
 
 var _ handlers.LiveObject = (*taskLifetime)(nil)
@@ -90,8 +90,8 @@ var _ handlers.LiveObject = (*taskLifetime)(nil)
 func (l *taskLifetime) requestStop(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.reason == nil {
-		l.reason = reason
+	if l.stopReason == nil {
+		l.stopReason = reason
 		close(l.stopping)
 	}
 }
@@ -108,5 +108,5 @@ func (l *taskLifetime) Stopping() <-chan struct{} { return l.stopping }
 func (l *taskLifetime) StopReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.reason
+	return l.stopReason
 }

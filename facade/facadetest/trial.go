@@ -20,40 +20,40 @@ import (
 
 // trial is an object in its cluster, with everything that one handler under test needs. A trial serves several calls.
 type trial[T client.Object] struct {
-	by      string // the name of the constructor, for messages
-	wishes  *optionValues
-	subject *subject[T]
-	cluster *cluster         // nil before the first call
-	keeper  *children.Keeper // of the present call
-	watch   *childInformers  // of the present call; nil without a client
+	constructor string // the name of the constructor, for messages
+	options     *optionValues
+	subject     *subject[T]
+	cluster     *cluster         // nil before the first call
+	keeper      *children.Keeper // of the present call
+	informers   *childInformers  // of the present call; nil without a client
 }
 
 // newTrial applies the options that the constructor accepts. [Client] and [ID] are always accepted.
 func newTrial[T client.Object](by string, object T, options []Option, takes ...string) trial[T] {
 	w := newOptionValues(by, options, append(takes, optClient, optID)...)
-	return trial[T]{by: by, wishes: w, subject: newSubject(by, object, w)}
+	return trial[T]{constructor: by, options: w, subject: newSubject(by, object, w)}
 }
 
 // registerHandler registers the function with a new operator and returns the handler that the engine would run. It is
 // repeated for each call, as calls can have other functions and options.
 func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.Selection[T])) *handlers.Handler {
-	op := kopf.New(operator)
+	op := kopf.New(operatorName)
 	selection := kopf.For(op, t.subject.newPrototype())
 	register(selection)
 	t.registerChildKinds(selection)
 	c := absent.newClient(t.subject.scheme)
-	if t.wishes.client != nil {
-		t.watch = &childInformers{client: t.wishes.client, kinds: slices.Concat(
-			t.watchedKinds(optOwns, t.wishes.owns), t.watchedKinds(optWatches, t.wishes.watches))}
-		c = relistingClient{withSchemeMapper(t.wishes.client), t.watch.syncChildren}
+	if t.options.client != nil {
+		t.informers = &childInformers{client: t.options.client, kinds: slices.Concat(
+			t.watchedKinds(optOwns, t.options.owns), t.watchedKinds(optWatches, t.options.watches))}
+		c = relistingClient{withSchemeMapper(t.options.client), t.informers.syncChildren}
 	}
 	parts, err := kit.PartsOf(op, t.subject.scheme, c)
 	if err != nil {
-		panicMisuse("%s: registering the handler: %v", t.by, err)
+		panicMisuse("%s: registering the handler: %v", t.constructor, err)
 	}
 	// Only a keeper with watched kinds has a cache of children.
-	if t.keeper = parts.Children; t.keeper.Owned != nil && t.watch != nil {
-		t.watch.source = t.keeper.Owned.StartSource(nil, t.watch.findCachedObject)
+	if t.keeper = parts.Children; t.keeper.OwnedChildren != nil && t.informers != nil {
+		t.informers.source = t.keeper.OwnedChildren.StartSource(nil, t.informers.findCachedObject)
 	}
 	// Owns and Watches also register handlers, without a function.
 	for _, h := range parts.Handlers {
@@ -61,7 +61,7 @@ func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.S
 			return h
 		}
 	}
-	panicMisuse("%s: no handler was registered", t.by)
+	panicMisuse("%s: no handler was registered", t.constructor)
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.S
 func (t *trial[T]) engineKind(r *recorder) kind.HandledKind {
 	return kind.HandledKind{
 		Settings: settings.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster,
-		Place:  r,
+		Slot:   r,
 		Writer: t.cluster.writer, StatusSubresource: true, Events: r,
 	}
 }
@@ -86,7 +86,7 @@ func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) 
 	o.joinError(failed)
 	o.joinError(absent.usageError())
 	// The names of the children are a part of the operator's stored state.
-	declared, err := children.DeclaredNames(operator, t.cluster.storedBody())
+	declared, err := children.DeclaredNames(operatorName, t.cluster.storedBody())
 	o.joinError(err)
 	o.Children = declared
 	return o
@@ -95,7 +95,7 @@ func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) 
 // runAttempt makes an attempt of a handler without a record on the object, and writes its changes. The number of
 // retries and the start come from the options instead of a record.
 func (t *trial[T]) runAttempt(ctx context.Context, a *execution.Attempt, r *recorder) error {
-	a.Account = execution.Account{Retries: t.wishes.retry, Started: t.wishes.started}
+	a.Account = execution.Account{Retries: t.options.retry, Started: t.options.started}
 	a.Call.Events, a.Call.Resource = r, t.subject.discoveredResource()
 	a.FlushNow = func(ctx context.Context) error { return t.writeAttempt(ctx, a) }
 	adapters.New(a.Call.Handler, nil).RunAttempt(ctx, a)
@@ -116,7 +116,7 @@ func (t *trial[T]) writeAttempt(ctx context.Context, a *execution.Attempt) error
 	target := patching.Target{Body: t.cluster.storedBody(), StatusSubresource: true}
 	// The changes are written even if the context of the function was cancelled.
 	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch, nil)
-	if err = errors.Join(err, result.StatusRefused); err == nil {
+	if err = errors.Join(err, result.StatusRefusal); err == nil {
 		a.MarkWritten(len(remembered))
 	}
 	return err

@@ -22,7 +22,7 @@ import (
 )
 
 // errGone has the text of a refused connection, as after the crash of a webhook server.
-var errGone = errors.New("connect: connection refused")
+var errConnectionRefused = errors.New("connect: connection refused")
 
 // webhooks connects the API server in memory to the admission handlers of an operator, without a port or a certificate.
 // It implements the webhook server of a manager.
@@ -111,7 +111,7 @@ func (w *webhooks) callHook(
 	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
 	if w.gate.isShut() {
-		return nil, errGone
+		return nil, errConnectionRefused
 	}
 	text, err := json.Marshal(admissionv1.AdmissionReview{Request: asked})
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *webhooks) callHook(
 	select {
 	case <-done:
 	case <-w.gate.killed:
-		return nil, errGone
+		return nil, errConnectionRefused
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -35,11 +35,12 @@ type Write struct {
 func (w Write) String() string { return fmt.Sprintf("%s %s: %d", w.Verb, w.Path, w.Code) }
 
 // own lists the resources with which an operator reports its own state, independent of changes of its objects.
-var own = []string{"leases", "kopfpeerings", "clusterkopfpeerings", "events"}
+var operatorStateResources = []string{"leases", "kopfpeerings", "clusterkopfpeerings", "events"}
 
 // isOperatorState reports whether the request writes a Kubernetes event, a keep-alive of peering, or a lease.
 func (w Write) isOperatorState() bool {
-	return slices.ContainsFunc(strings.Split(w.Path, "/"), func(part string) bool { return slices.Contains(own, part) })
+	return slices.ContainsFunc(strings.Split(w.Path, "/"),
+		func(part string) bool { return slices.Contains(operatorStateResources, part) })
 }
 
 // writes records the write requests of one operator, in the order of the responses.

@@ -15,7 +15,7 @@ import (
 // inherit none. Kopf: adopt.
 func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 	s := collectOptions(opts)
-	paths, err := parsePaths(s.nested)
+	paths, err := parsePaths(s.nestedPaths)
 	if err != nil {
 		return fmt.Errorf("adopting: %w", err)
 	}
@@ -40,7 +40,7 @@ func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 		if err := c.setNamespace(namespace, s); err != nil {
 			return err
 		}
-		return c.labelWithNested(c.inheritedLabels(labels, s), s.forced, paths)
+		return c.labelWithNested(c.inheritedLabels(labels, s), s.isForced, paths)
 	})
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c child) checkOwner(owner string, s settings) error {
 	held := c.metaObject()
 	// With Forced, setNamespace moves the child into the namespace of the owner later, so the present one does not
 	// matter.
-	elsewhere := held.GetNamespace() != "" && held.GetNamespace() != owner && !s.forced
+	elsewhere := held.GetNamespace() != "" && held.GetNamespace() != owner && !s.isForced
 	if owner == "" || !elsewhere && !c.isNamespace() {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (c child) metaObject() metav1.Object {
 // isNamespace reports whether the child is a Namespace. Labels of a Namespace affect every object in it, such as its
 // pod security level, so it must not inherit them.
 func (c child) isNamespace() bool {
-	if _, ok := c.whole.(*corev1.Namespace); ok {
+	if _, ok := c.object.(*corev1.Namespace); ok {
 		return true
 	}
 	return c.raw["apiVersion"] == "v1" && c.raw["kind"] == "Namespace"

@@ -11,9 +11,9 @@ import (
 // which these states are the same.
 type child struct {
 	// raw is set for mappings and unstructured objects, typed for all others.
-	raw   map[string]any
-	typed metav1.Object
-	whole any // the object that typed is the metadata of
+	raw    map[string]any
+	typed  metav1.Object
+	object any // the object that typed is the metadata of
 }
 
 // ensureMetadata returns the metadata of a mapping, and creates it if it is missing or null.

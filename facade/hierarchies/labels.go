@@ -14,12 +14,12 @@ import (
 // values, except with [Forced]. Kopf: label.
 func Label(children any, labels map[string]string, opts ...LabelOption) error {
 	s := collectOptions(opts)
-	paths, err := parsePaths(s.nested)
+	paths, err := parsePaths(s.nestedPaths)
 	if err != nil {
 		return err
 	}
 	if err := eachObject(children, func(c child) error {
-		return c.labelWithNested(labels, s.forced,
+		return c.labelWithNested(labels, s.isForced,
 			paths)
 	}); err != nil {
 		return err
@@ -44,9 +44,9 @@ func Inherited(labels map[string]string) map[string]string {
 // nestedPath is a path of [Nested], and whether any object of the call has it. One call can label objects of several
 // types, so a path that only some types have is not an error.
 type nestedPath struct {
-	path   diff.Path
-	exists bool  // in at least one object
-	absent error // the error for the first typed object whose type lacks the path
+	path       diff.Path
+	exists     bool  // in at least one object
+	missingErr error // the error for the first typed object whose type lacks the path
 }
 
 // parsePaths parses the paths of [Nested].
@@ -66,8 +66,8 @@ func parsePaths(texts []string) (paths []*nestedPath, err error) {
 func missingPathsError(paths []*nestedPath) error {
 	var failed []error
 	for _, one := range paths {
-		if !one.exists && one.absent != nil {
-			failed = append(failed, fmt.Errorf("labelling %s: %w", codec.FormatPath(one.path), one.absent))
+		if !one.exists && one.missingErr != nil {
+			failed = append(failed, fmt.Errorf("labelling %s: %w", codec.FormatPath(one.path), one.missingErr))
 		}
 	}
 	return errors.Join(failed...)
@@ -81,8 +81,8 @@ func (c child) labelWithNested(labels map[string]string, forced bool, paths []*n
 	for _, one := range paths {
 		nested, there, err := c.childAtPath(one.path)
 		if errors.As(err, &absentError{}) {
-			if one.absent == nil {
-				one.absent = err
+			if one.missingErr == nil {
+				one.missingErr = err
 			}
 			continue
 		}

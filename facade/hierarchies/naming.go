@@ -20,13 +20,13 @@ func HarmonizeNaming(children any, name string, opts ...NamingOption) error {
 // setName sets the name or generateName of one child, and removes the other one.
 func (c child) setName(name string, s settings) error {
 	if c.typed != nil {
-		if named := c.typed.GetName() != "" || c.typed.GetGenerateName() != ""; named && !s.forced {
+		if named := c.typed.GetName() != "" || c.typed.GetGenerateName() != ""; named && !s.isForced {
 			return nil
 		}
 		// Remove both fields first: with a name, the API server ignores generateName.
 		c.typed.SetName("")
 		c.typed.SetGenerateName("")
-		if s.strict {
+		if s.isStrict {
 			c.typed.SetName(name)
 		} else {
 			c.typed.SetGenerateName(name + "-")
@@ -40,12 +40,12 @@ func (c child) setName(name string, s settings) error {
 	// As in Kopf, a key that is present counts as a name, even if its value is null or empty.
 	_, named := metadata["name"]
 	_, generated := metadata["generateName"]
-	if (named || generated) && !s.forced {
+	if (named || generated) && !s.isForced {
 		return nil
 	}
 	delete(metadata, "name")
 	delete(metadata, "generateName")
-	if s.strict {
+	if s.isStrict {
 		metadata["name"] = name
 	} else {
 		metadata["generateName"] = name + "-"
@@ -63,7 +63,7 @@ func AdjustNamespace(children any, namespace string, opts ...NamespaceOption) er
 // setNamespace sets the namespace of one child.
 func (c child) setNamespace(namespace string, s settings) error {
 	if c.typed != nil {
-		if c.typed.GetNamespace() == "" || s.forced {
+		if c.typed.GetNamespace() == "" || s.isForced {
 			c.typed.SetNamespace(namespace)
 		}
 		return nil
@@ -73,7 +73,7 @@ func (c child) setNamespace(namespace string, s settings) error {
 	case err != nil:
 		return fmt.Errorf("adjusting namespaces: %w", err)
 	// As in Kopf, an empty string in a mapping is a namespace that is set, and null is not.
-	case metadata["namespace"] != nil && !s.forced:
+	case metadata["namespace"] != nil && !s.isForced:
 	case namespace == "":
 		metadata["namespace"] = nil
 	default:

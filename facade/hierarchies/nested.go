@@ -20,7 +20,7 @@ func (c child) childAtPath(path diff.Path) (found child, there bool, err error) 
 	if c.typed == nil {
 		return rawChildAtPath(c.raw, path)
 	}
-	value := reflect.ValueOf(c.whole)
+	value := reflect.ValueOf(c.object)
 	for i, key := range path {
 		// Follow pointers on the way; nil means that the child does not have this optional part.
 		for value.Kind() == reflect.Pointer {
@@ -36,7 +36,7 @@ func (c child) childAtPath(path diff.Path) (found child, there bool, err error) 
 		}
 		if value, there = fieldByJSONName(value, key); !there {
 			return child{}, false, absentError{
-				fmt.Errorf("there is no field %s in %T", codec.FormatPath(path[:i+1]), c.whole),
+				fmt.Errorf("there is no field %s in %T", codec.FormatPath(path[:i+1]), c.object),
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (c child) childAtPath(path diff.Path) (found child, there bool, err error) 
 	if !ok {
 		return child{}, false, fmt.Errorf("it is a %s, which has no metadata", value.Type())
 	}
-	return child{typed: typed, whole: typed}, true, nil
+	return child{typed: typed, object: typed}, true, nil
 }
 
 // rawChildAtPath returns the object at a path inside of a mapping. A value other than a mapping on the path is an
@@ -65,7 +65,7 @@ func rawChildAtPath(at map[string]any, path diff.Path) (found child, there bool,
 		}
 		at = next
 	}
-	return child{raw: at, whole: at}, true, nil
+	return child{raw: at, object: at}, true, nil
 }
 
 // fieldByJSONName returns the struct field with a JSON name, including fields of embedded structs.

@@ -4,10 +4,10 @@ import "k8s.io/apimachinery/pkg/runtime"
 
 // settings holds the values of all options of one call.
 type settings struct {
-	forced, strict    bool
-	nested            []string
-	controller, block *bool
-	scheme            *runtime.Scheme
+	isForced, isStrict               bool
+	nestedPaths                      []string
+	isController, blockOwnerDeletion *bool
+	scheme                           *runtime.Scheme
 	// noLabels is set by NoLabels, and warn by LikeKopf.
 	noLabels bool
 	warn     func(error)
@@ -69,7 +69,7 @@ func Forced() interface {
 	NamespaceOption
 	AdoptOption
 } {
-	return option(func(s *settings) { s.forced = true })
+	return option(func(s *settings) { s.isForced = true })
 }
 
 // Strict gives children exactly the name of their owner. By default, the API server generates a name that begins with
@@ -78,7 +78,7 @@ func Strict() interface {
 	NamingOption
 	AdoptOption
 } {
-	return option(func(s *settings) { s.strict = true })
+	return option(func(s *settings) { s.isStrict = true })
 }
 
 // Nested also labels the objects at these paths inside of the children, such as "spec.template" of a Deployment, if
@@ -88,17 +88,17 @@ func Nested(paths ...string) interface {
 	LabelOption
 	AdoptOption
 } {
-	return option(func(s *settings) { s.nested = append(s.nested, paths...) })
+	return option(func(s *settings) { s.nestedPaths = append(s.nestedPaths, paths...) })
 }
 
 // Controller sets whether the owner is the controller of the child; nil omits the field. Default: true. Kopf:
 // controller.
-func Controller(is *bool) ReferenceOption { return option(func(s *settings) { s.controller = is }) }
+func Controller(is *bool) ReferenceOption { return option(func(s *settings) { s.isController = is }) }
 
 // BlockOwnerDeletion sets whether a foreground deletion of the owner waits for the child; nil omits the field. Default:
 // true. Kopf: block_owner_deletion.
 func BlockOwnerDeletion(does *bool) ReferenceOption {
-	return option(func(s *settings) { s.block = does })
+	return option(func(s *settings) { s.blockOwnerDeletion = does })
 }
 
 // Scheme provides the kind of an owner with an empty TypeMeta, as in typed objects that a client has read. The handled
@@ -121,7 +121,7 @@ func LikeKopf(warn func(err error)) AdoptOption { return option(func(s *settings
 func collectOptions[O Option](options []O) settings {
 	// Two variables, because the caller gets the pointers and may change their values.
 	yes, also := true, true
-	s := settings{controller: &yes, block: &also}
+	s := settings{isController: &yes, blockOwnerDeletion: &also}
 	for _, o := range options {
 		o.applyTo(&s)
 	}

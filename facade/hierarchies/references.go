@@ -51,7 +51,7 @@ func OwnerReference(owner client.Object, opts ...ReferenceOption) (metav1.OwnerR
 	}
 	return metav1.OwnerReference{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
-		Controller: s.controller, BlockOwnerDeletion: s.block,
+		Controller: s.isController, BlockOwnerDeletion: s.blockOwnerDeletion,
 	}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 var (
 	errNilMapping = errors.New("the mapping is nil, so nothing can be set in it")
-	errEnough     = errors.New("enough") // ends the iteration over a list
+	errStopWalk   = errors.New("enough") // ends the iteration over a list
 )
 
 // item is one step of a walk through children: an object, nil, or an error.
@@ -32,10 +32,10 @@ func Objects(children any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		walkItems(children, nil, func(one item) bool {
 			// These items are errors only for functions that change metadata.
-			if _, isDeclared := one.whole.(runtime.ApplyConfiguration); isDeclared || one.isNil {
+			if _, isDeclared := one.object.(runtime.ApplyConfiguration); isDeclared || one.isNil {
 				one.err = nil
 			}
-			return yield(one.whole, one.err)
+			return yield(one.object, one.err)
 		})
 	}
 }
@@ -53,16 +53,16 @@ func walkItems(children any, path []int, visit func(one item) bool) bool {
 	// The order of the cases matters: Unstructured is a metav1.Object, too, but its raw form is needed.
 	switch object := children.(type) {
 	case map[string]any:
-		return visit(item{child: child{raw: object, whole: object}, path: path})
+		return visit(item{child: child{raw: object, object: object}, path: path})
 	case *unstructured.Unstructured:
 		if object.Object == nil {
 			object.Object = map[string]any{}
 		}
-		return visit(item{child: child{raw: object.Object, whole: object}, path: path})
+		return visit(item{child: child{raw: object.Object, object: object}, path: path})
 	case metav1.Object:
-		return visit(item{child: child{typed: object, whole: object}, path: path})
+		return visit(item{child: child{typed: object, object: object}, path: path})
 	case runtime.ApplyConfiguration:
-		return visit(item{child: child{whole: object}, path: path, err: noObjectError(reflect.TypeOf(object))})
+		return visit(item{child: child{object: object}, path: path, err: noObjectError(reflect.TypeOf(object))})
 	case runtime.Object:
 		if meta.IsListType(object) {
 			return walkList(object, path, visit)
@@ -78,9 +78,9 @@ func walkList(list runtime.Object, path []int, visit func(one item) bool) bool {
 		if isNil(object) || walkItems(object, path, visit) {
 			return nil
 		}
-		return errEnough
+		return errStopWalk
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopWalk) {
 		return false
 	}
 	return err == nil || visit(item{path: path, err: err})

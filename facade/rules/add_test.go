@@ -12,18 +12,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// untilScheme is a manager with only a scheme: the set-up reports mistakes before it uses anything else.
-type untilScheme struct {
+// schemeOnlyManager is a manager with only a scheme: the set-up reports mistakes before it uses anything else.
+type schemeOnlyManager struct {
 	manager.Manager
 	scheme *runtime.Scheme
 }
 
-func (m untilScheme) GetScheme() *runtime.Scheme { return m.scheme }
+func (m schemeOnlyManager) GetScheme() *runtime.Scheme { return m.scheme }
 
 func setUp(op *kopf.Operator) error {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.org", Version: "v1"}, &Database{})
-	return op.SetupWithManager(untilScheme{scheme: scheme})
+	return op.SetupWithManager(schemeOnlyManager{scheme: scheme})
 }
 
 func TestAddMistakes(t *testing.T) {

@@ -15,7 +15,7 @@ func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, expression string
 		options            []rules.Option
-		of                 client.Object // a Database unless given
+		object             client.Object // a Database unless given
 		want               string        // empty for none
 	}{
 		"UnknownField": {
@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 		},
 		"Nil": {
 			reason:     "a nil prototype is an error",
-			expression: "object.spec.size > 1", of: client.Object(nil), want: "prototype is nil",
+			expression: "object.spec.size > 1", object: client.Object(nil), want: "prototype is nil",
 		},
 		"Fine": {
 			reason:     "a guarded comparison of both objects is accepted",
@@ -104,22 +104,22 @@ func TestCheck(t *testing.T) {
 			expression: "object.spec.?owner.orValue('x') == 'x' || has(object.spec.size)",
 		},
 		"Pod": {
-			reason: "a rule for a built-in kind is accepted", of: &corev1.Pod{},
+			reason: "a rule for a built-in kind is accepted", object: &corev1.Pod{},
 			expression: "object.spec.containers.all(c, quantity(c.resources.limits['cpu']).isLessThan(quantity('2')))",
 		},
 		"CRD": {
 			reason:     "a rule for the most recursive built-in kind is accepted",
-			of:         &apiextensionsv1.CustomResourceDefinition{},
+			object:     &apiextensionsv1.CustomResourceDefinition{},
 			expression: "object.spec.versions.all(v, v.schema.openAPIV3Schema.type == 'object')",
 		},
 		"Untyped": {
-			reason: "an untyped object accepts all fields", of: &unstructured.Unstructured{},
+			reason: "an untyped object accepts all fields", object: &unstructured.Unstructured{},
 			expression: "object.sise.any[3] == 5",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			of := tc.of
+			of := tc.object
 			if of == nil && name != "Nil" {
 				of = &Database{}
 			}

@@ -16,22 +16,24 @@ import (
 
 // The variables of each expression, as in the policies of the API server.
 const (
-	newName = plugincel.ObjectVarName
-	oldName = plugincel.OldObjectVarName
+	objectVariable    = plugincel.ObjectVarName
+	oldObjectVariable = plugincel.OldObjectVarName
 )
 
 // base is the CEL environment of API servers of this version of the libraries and of the previous one: during an
 // upgrade, both evaluate the same policies.
-var base = sync.OnceValue(func() *environment.EnvSet {
+var baseEnvironment = sync.OnceValue(func() *environment.EnvSet {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 })
 
 // policies compiles expressions with the API server's code for policies, in which objects have no type. Compiling the
 // environment is slow, so it is shared by all rules.
-var policies = sync.OnceValue(func() plugincel.ConditionCompiler { return plugincel.NewConditionCompiler(base()) })
+var conditionCompiler = sync.OnceValue(func() plugincel.ConditionCompiler {
+	return plugincel.NewConditionCompiler(baseEnvironment())
+})
 
 // untyped is the environment for objects of any type.
-var untyped = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(nil) })
+var untypedEnvironment = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(nil) })
 
 // newEnvironment returns an environment with object and oldObject of the type and no other variables; nil is for any
 // type. The API server's environment has more variables, such as request, which do not exist in an operator.
@@ -43,8 +45,8 @@ func newEnvironment(object *apiservercel.DeclType) (*cel.Env, error) {
 		typ = object.CelType()
 		options.DeclTypes = []*apiservercel.DeclType{object}
 	}
-	options.EnvOptions = []cel.EnvOption{cel.Variable(newName, typ), cel.Variable(oldName, typ)}
-	extended, err := base().Extend(options, environment.StrictCostOpt)
+	options.EnvOptions = []cel.EnvOption{cel.Variable(objectVariable, typ), cel.Variable(oldObjectVariable, typ)}
+	extended, err := baseEnvironment().Extend(options, environment.StrictCostOpt)
 	if err != nil {
 		return nil, fmt.Errorf("making the environment of CEL: %w", err)
 	}
@@ -66,7 +68,7 @@ func (s *source) ReturnTypes() []*cel.Type { return []*cel.Type{s.typ} }
 // compileExpressions compiles the expressions, so that the rule can be evaluated. It reports variables that only exist
 // in API servers.
 func (r *Rule) compileExpressions() (err error) {
-	env, err := untyped()
+	env, err := untypedEnvironment()
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (r *Rule) compileExpressions() (err error) {
 		if _, issues := env.Compile(r.messageExpression); issues.Err() != nil {
 			return describeIssues("MessageExpression", issues, nil)
 		}
-		if r.text, err = compileEvaluator(r.messageExpression, cel.StringType); err != nil {
+		if r.messageEvaluator, err = compileEvaluator(r.messageExpression, cel.StringType); err != nil {
 			return fmt.Errorf("MessageExpression: %w", err)
 		}
 	}
@@ -90,7 +92,7 @@ func (r *Rule) compileExpressions() (err error) {
 
 // compileEvaluator returns an expression that the API server's own code evaluates.
 func compileEvaluator(text string, typ *cel.Type) (plugincel.ConditionEvaluator, error) {
-	all := policies().CompileCondition(
+	all := conditionCompiler().CompileCondition(
 		[]plugincel.ExpressionAccessor{&source{text, typ}}, plugincel.OptionalVariableDeclarations{},
 		environment.NewExpressions,
 	)
@@ -123,7 +125,7 @@ func describeIssues(what string, issues *cel.Issues, names []string) error {
 			}
 		}
 		if undeclaredName.MatchString(text) {
-			text += fmt.Sprintf(": a rule knows %s and %s alone", newName, oldName)
+			text += fmt.Sprintf(": a rule knows %s and %s alone", objectVariable, oldObjectVariable)
 		}
 		found = append(found, fmt.Errorf(
 			"%s: line %d, column %d: %s", what, issue.Location.Line(), issue.Location.Column()+1, text,

@@ -33,7 +33,7 @@ type Verdict struct {
 }
 
 // codes has the HTTP codes of the reasons that policies support.
-var codes = map[metav1.StatusReason]int32{
+var statusCodes = map[metav1.StatusReason]int32{
 	metav1.StatusReasonInvalid:               http.StatusUnprocessableEntity,
 	metav1.StatusReasonForbidden:             http.StatusForbidden,
 	metav1.StatusReasonRequestEntityTooLarge: http.StatusRequestEntityTooLarge,
@@ -98,19 +98,19 @@ func (r *Rule) evaluateRequest(ctx context.Context, request *admission.Versioned
 	case found.Error != nil:
 		return Verdict{
 			Failed: true, Message: found.Error.Error(),
-			Reason: metav1.StatusReasonInvalid, Code: codes[metav1.StatusReasonInvalid],
+			Reason: metav1.StatusReasonInvalid, Code: statusCodes[metav1.StatusReasonInvalid],
 		}, nil
 	case found.EvalResult == types.True:
 		return Verdict{Allowed: true}, nil
 	}
-	return Verdict{Message: r.denialMessage(ctx, request, left), Reason: r.reason, Code: codes[r.reason]}, nil
+	return Verdict{Message: r.denialMessage(ctx, request, left), Reason: r.reason, Code: statusCodes[r.reason]}, nil
 }
 
 // denialMessage returns the message for a denied request: the result of the message expression if it is valid, else the
 // fixed message. The conditions are those of the API server. The budget is what remains after the condition.
 func (r *Rule) denialMessage(ctx context.Context, request *admission.VersionedAttributes, budget int64) string {
-	if r.text != nil {
-		made, _, err := evaluateExpression(ctx, r.text, request, budget)
+	if r.messageEvaluator != nil {
+		made, _, err := evaluateExpression(ctx, r.messageEvaluator, request, budget)
 		if err == nil && made.Error == nil {
 			text, _ := made.EvalResult.Value().(string)
 			text = strings.TrimSpace(text)

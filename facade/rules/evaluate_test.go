@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-const grows = "oldObject == null || object.spec.size >= oldObject.spec.size"
+const growthExpression = "oldObject == null || object.spec.size >= oldObject.spec.size"
 
 func denied(message string) rules.Verdict {
 	return rules.Verdict{Message: message, Reason: metav1.StatusReasonInvalid, Code: 422}
@@ -34,25 +34,26 @@ func TestEvaluate(t *testing.T) {
 		want               rules.Verdict
 	}{
 		"Creation": {reason: "a creation without an old object is allowed",
-			expression: grows, object: sized(1), want: allowed},
+			expression: growthExpression, object: sized(1), want: allowed},
 		"NilOld": {
-			reason: "a typed nil pointer is treated as an absent old object", expression: grows, object: sized(1),
-			old:  (*Database)(nil),
-			want: allowed,
+			reason: "a typed nil pointer is treated as an absent old object", expression: growthExpression,
+			object: sized(1),
+			old:    (*Database)(nil),
+			want:   allowed,
 		},
 		"Larger": {reason: "an update that fulfils the rule is allowed",
-			expression: grows, object: sized(2), old: sized(1), want: allowed},
+			expression: growthExpression, object: sized(2), old: sized(1), want: allowed},
 		"Smaller": {reason: "an update that breaks the rule is denied",
-			expression: grows, object: sized(1), old: sized(2), want: denied("message")},
+			expression: growthExpression, object: sized(1), old: sized(2), want: denied("message")},
 		"MissingKey": {
-			reason: "an error in the evaluation is a denial, as with failurePolicy Fail", expression: grows,
+			reason: "an error in the evaluation is a denial, as with failurePolicy Fail", expression: growthExpression,
 			object: raw(t, `{}`), old: sized(2),
-			want: failed("expression '" + grows + "' resulted in error: no such key: size"),
+			want: failed("expression '" + growthExpression + "' resulted in error: no such key: size"),
 		},
 		"WrongType": {
-			reason: "a value of another type than in Go is an error in the evaluation", expression: grows,
+			reason: "a value of another type than in Go is an error in the evaluation", expression: growthExpression,
 			object: raw(t, `{"size":"large"}`), old: sized(2),
-			want: failed("expression '" + grows + "' resulted in error: no such overload"),
+			want: failed("expression '" + growthExpression + "' resulted in error: no such overload"),
 		},
 		"Zero": {
 			reason: "a zero field without omitempty exists", expression: "has(object.spec.size)", object: sized(0),

@@ -37,7 +37,7 @@ spec:
 
 func TestPolicy(t *testing.T) {
 	policy, binding, err := rules.Policy("databases.example.org", databases(),
-		rules.New("size-grows", grows, "it never shrinks"),
+		rules.New("size-grows", growthExpression, "it never shrinks"),
 		rules.New("owner-stays", "oldObject.spec.owner == object.spec.owner", "", rules.Operations("UPDATE"),
 			rules.Reason(metav1.StatusReasonForbidden),
 			rules.MessageExpression("'it is of ' + string(oldObject.spec.owner)")))

@@ -19,8 +19,8 @@ type Rule struct {
 	reason                  metav1.StatusReason
 	operations              []admissionregistrationv1.OperationType
 
-	condition, text plugincel.ConditionEvaluator // text is nil without a messageExpression
-	err             error                        // returned by everything that uses the rule
+	condition, messageEvaluator plugincel.ConditionEvaluator // text is nil without a messageExpression
+	err                         error                        // returned by everything that uses the rule
 }
 
 // Option configures a rule in [New].
@@ -133,7 +133,7 @@ func (r *Rule) checkOptions() error {
 				operation))
 		}
 	}
-	if _, known := codes[r.reason]; !known {
+	if _, known := statusCodes[r.reason]; !known {
 		found = append(found, fmt.Errorf("Reason: API servers do not take %q from a rule: only Invalid, Forbidden "+
 			"and RequestEntityTooLarge", r.reason))
 	}

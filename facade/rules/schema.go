@@ -17,8 +17,8 @@ import (
 // schema builds the CEL type of objects of a Go type.
 type schema struct {
 	// names collects the names of all fields, for suggestions.
-	names []string
-	open  []reflect.Type // the structs around the present one; a recursive type can have any value
+	names            []string
+	enclosingStructs []reflect.Type // the structs around the present one; a recursive type can have any value
 }
 
 var (
@@ -26,7 +26,7 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 	// texts are structs that encode to JSON strings. They implement json.Marshaler, whose result would otherwise be
 	// unknown.
-	texts = []reflect.Type{
+	stringTypes = []reflect.Type{
 		reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
 	}
 	untypedObject = reflect.TypeFor[unstructured.Unstructured]()
@@ -39,7 +39,7 @@ func (s *schema) declTypeOf(typ reflect.Type, name string) *apiservercel.DeclTyp
 		typ = typ.Elem()
 	}
 	switch {
-	case slices.Contains(texts, typ):
+	case slices.Contains(stringTypes, typ):
 		return apiservercel.StringType
 	case typ == untypedObject, typ.Kind() == reflect.Interface, implementsInterface(typ, marshaler):
 		return apiservercel.DynType
@@ -82,26 +82,26 @@ func scalarDeclType(kind reflect.Kind) *apiservercel.DeclType {
 }
 
 // selectable matches names that can follow a dot in CEL.
-var selectable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+var identifierPattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // words are reserved in CEL: they match selectable but cannot follow a dot.
-var words = []string{"in", "true", "false", "null"}
+var reservedWords = []string{"in", "true", "false", "null"}
 
 // structDeclType returns an object type. If a field needs an index, such as object.spec["a-b"], it returns a map of any
 // values instead, because CEL object types do not support indices.
 func (s *schema) structDeclType(typ reflect.Type, name string) *apiservercel.DeclType {
-	if slices.Contains(s.open, typ) {
+	if slices.Contains(s.enclosingStructs, typ) {
 		return apiservercel.DynType
 	}
-	s.open = append(s.open, typ)
-	defer func() { s.open = s.open[:len(s.open)-1] }()
+	s.enclosingStructs = append(s.enclosingStructs, typ)
+	defer func() { s.enclosingStructs = s.enclosingStructs[:len(s.enclosingStructs)-1] }()
 	fields, byIndex := map[string]*apiservercel.DeclField{}, false
 	eachField(typ, func(key string, field reflect.StructField) {
 		// The field of an embedded struct is hidden by an outer one of the same name.
 		if fields[key] != nil {
 			return
 		}
-		byIndex = byIndex || !selectable.MatchString(key) || slices.Contains(words, key)
+		byIndex = byIndex || !identifierPattern.MatchString(key) || slices.Contains(reservedWords, key)
 		s.names = append(s.names, key)
 		of := s.declTypeOf(field.Type, name+"."+key)
 		// The string option changes numbers and bools to JSON strings.

@@ -24,7 +24,7 @@ const (
 	// searchInterval is how often the kinds are searched.
 	searchInterval = time.Minute
 	// hastyInterval is how often the kinds are searched while the operator waits for them.
-	hastyInterval = 5 * time.Second
+	shortSearchInterval = 5 * time.Second
 	// requestTimeout is the timeout of one request.
 	requestTimeout = 10 * time.Second
 	// idleInterval is how often the attempts that outlive a membership are counted.
@@ -34,27 +34,27 @@ const (
 // Attendance is the presence of one operator in all of its peering objects. Its set-up methods must be called before
 // [Attendance.Run]; [Attendance.CheckReady] and [Attendance.KnownPeers] may be called at any time.
 type Attendance struct {
-	member     peering.Member
-	gate       *peering.CombinedGate
-	namespaces *namespaceGates              // nil unless each namespace has a gate
-	scope      PeeringScope                 // the namespaces to join; by default, the ClusterKopfPeering
-	identify   func(context.Context) string // for a member without an identity; may be nil
-	api        rest.Interface
-	client     client.WithWatch
-	kind       string        // ClusterKopfPeering or KopfPeering
-	found      []peeringKind // by the last search that found any
-	opened     bool          // the operator may act: new members join as acting ones
-	begun      atomic.Bool   // the search has begun
-	ready      atomic.Bool   // a search has succeeded
-	logged     string        // the last logged problem, to log each once
+	member            peering.Member
+	gate              *peering.CombinedGate
+	namespaces        *namespaceGates              // nil unless each namespace has a gate
+	scope             PeeringScope                 // the namespaces to join; by default, the ClusterKopfPeering
+	identify          func(context.Context) string // for a member without an identity; may be nil
+	api               rest.Interface
+	client            client.WithWatch
+	kind              string        // ClusterKopfPeering or KopfPeering
+	servedKinds       []peeringKind // by the last search that found any
+	mayAct            bool          // the operator may act: new members join as acting ones
+	hasSearchBegun    atomic.Bool   // the search has begun
+	ready             atomic.Bool   // a search has succeeded
+	lastLoggedProblem string        // the last logged problem, to log each once
 
-	present sync.WaitGroup // of memberships and their watches
-	mu      sync.Mutex     // for writing places, and for reading them outside of Run
-	places  map[place]presence
+	memberships sync.WaitGroup // of memberships and their watches
+	mu          sync.Mutex     // for writing places, and for reading them outside of Run
+	places      map[place]presence
 
-	admit    func(namespaces []string)
-	admitted map[string]bool // by the last call of admit; nil before the first one
-	answers  chan struct{}   // has an item after a place has answered
+	onAdmitted         func(namespaces []string)
+	admittedNamespaces map[string]bool // by the last call of admit; nil before the first one
+	answers            chan struct{}   // has an item after a place has answered
 }
 
 // New returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the operator
@@ -98,7 +98,7 @@ func (a *Attendance) JoinNamespaces(scope PeeringScope) { a.kind, a.scope = name
 // Unless each namespace has a gate of its own, the first call comes when they are known in all namespaces. It always
 // comes before the operator's gate opens. A namespace that is added later is reported when its demands are known; the
 // operator must not begin there before that.
-func (a *Attendance) OnAdmittedNamespaces(admit func(namespaces []string)) { a.admit = admit }
+func (a *Attendance) OnAdmittedNamespaces(admit func(namespaces []string)) { a.onAdmitted = admit }
 
 // OnMissingIdentity sets a function that returns the identity of a member without one. It is called once, when the
 // first peering kind is found: an operator without peering does not look up its host.
@@ -113,13 +113,13 @@ func (cluster) Current() (names []string, changed <-chan struct{}) { return []st
 // BeginSearch marks the start of the search for peers: from now on, [Attendance.CheckReady] fails until they are known.
 // It returns a function that runs the attendance until the context ends.
 func (a *Attendance) BeginSearch(ctx context.Context) (run func()) {
-	a.begun.Store(true)
+	a.hasSearchBegun.Store(true)
 	return func() { a.Run(ctx) }
 }
 
 // Run keeps the records of the operator until the context ends, and then removes them.
 func (a *Attendance) Run(ctx context.Context) {
-	a.begun.Store(true)
+	a.hasSearchBegun.Store(true)
 	// This part of the gate stays closed until a search has succeeded and the first namespaces are admitted.
 	searching := a.gate.AddPart()
 	searching.Set(true)
@@ -130,10 +130,10 @@ func (a *Attendance) Run(ctx context.Context) {
 		namespaces, changed := a.scope.Current()
 		found := a.searchKinds(ctx, namespaces)
 		if found {
-			a.opened = true
+			a.mayAct = true
 			a.ready.Store(true)
 		} else {
-			pause = hastyInterval
+			pause = shortSearchInterval
 		}
 		// Without its kinds, a mandatory peering pauses an operator that already acted.
 		if !found && a.member.Mandatory {
@@ -168,7 +168,7 @@ func (a *Attendance) waitForAnswer(ctx context.Context, changed <-chan struct{},
 // ready, and so is one that has not begun to search: a rolling update would otherwise wait for the pod that it
 // replaces.
 func (a *Attendance) CheckReady() error {
-	if a.ready.Load() || !a.begun.Load() {
+	if a.ready.Load() || !a.hasSearchBegun.Load() {
 		return nil
 	}
 	return fmt.Errorf("it is not known yet whether there are peers in %q", a.member.Name)
@@ -193,19 +193,19 @@ func (a *Attendance) searchKinds(ctx context.Context, namespaces []string) bool 
 		if a.isNewProblem(err.Error()) {
 			logging.Warn(log, "Cannot look for kinds of peering objects", "reason", err.Error())
 		}
-		if len(a.found) == 0 {
+		if len(a.servedKinds) == 0 {
 			return false
 		}
 	// If all kinds disappear later, the last ones stay in use: their memberships notice the missing objects.
 	case err == nil && len(found) > 0:
-		a.logged, a.found = "", found
-	case a.member.Mandatory && len(a.found) == 0:
+		a.lastLoggedProblem, a.servedKinds = "", found
+	case a.member.Mandatory && len(a.servedKinds) == 0:
 		if a.isNewProblem(a.kind) {
 			logging.Warn(log, "Waiting for a kind of peering objects, as peering is mandatory; install their CRDs",
 				"resource", a.kind)
 		}
 		return false
-	case len(a.found) == 0 && a.isNewProblem(a.kind):
+	case len(a.servedKinds) == 0 && a.isNewProblem(a.kind):
 		log.V(1).Info("Peering kinds are not there; the operator acts without regard to others", "resource", a.kind)
 	}
 	a.updatePlaces(ctx, namespaces)
@@ -215,7 +215,7 @@ func (a *Attendance) searchKinds(ctx context.Context, namespaces []string) bool 
 // isNewProblem reports whether a text differs from the one that was logged last, and stores it. Searches repeat, so
 // each problem is logged once.
 func (a *Attendance) isNewProblem(text string) bool {
-	before := a.logged
-	a.logged = text
+	before := a.lastLoggedProblem
+	a.lastLoggedProblem = text
 	return before != text
 }

@@ -22,14 +22,14 @@ import (
 )
 
 var (
-	clustered = memapi.Resource{
+	clusterPeeringResource = memapi.Resource{
 		Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
 		StatusSubresource: true,
 	}
-	former = memapi.Resource{
+	legacyPeeringResource = memapi.Resource{
 		Group: "zalando.org", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
 	}
-	namespaced = memapi.Resource{
+	namespacedPeeringResource = memapi.Resource{
 		Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true,
 	}
 )
@@ -41,20 +41,20 @@ type attendingOperator struct {
 	attendance *attendance.Attendance
 	stop       func()
 
-	refused atomic.Bool
+	isForbidden atomic.Bool
 
-	mu       sync.Mutex
-	closed   bool
-	openings int
-	end      time.Time
-	log      bytes.Buffer
+	mu            sync.Mutex
+	closed        bool
+	openCount     int
+	writableUntil time.Time
+	log           bytes.Buffer
 }
 
 func (o *attendingOperator) Set(closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed && !closed {
-		o.openings++
+		o.openCount++
 	}
 	o.closed = closed
 }
@@ -62,7 +62,7 @@ func (o *attendingOperator) Set(closed bool) {
 func (o *attendingOperator) AllowWritesUntil(end time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.end = end
+	o.writableUntil = end
 }
 
 func (o *attendingOperator) Write(p []byte) (int, error) {
@@ -76,7 +76,7 @@ func startAttendance(t *testing.T, server *memapi.Server, m peering.Member, name
 	t.Helper()
 	o := &attendingOperator{server: server, connection: server.Connect()}
 	o.connection.Before = func(context.Context, memapi.Request) error {
-		if o.refused.Load() {
+		if o.isForbidden.Load() {
 			return memapi.NewRefusal(http.StatusForbidden)
 		}
 		return nil
@@ -91,7 +91,7 @@ func startAttendance(t *testing.T, server *memapi.Server, m peering.Member, name
 		t.Fatal(err)
 	}
 	if len(namespaces) > 0 {
-		a.JoinNamespaces(fixed(namespaces))
+		a.JoinNamespaces(fixedScope(namespaces))
 	}
 	o.attendance = a
 	ctx, cancel := context.WithCancel(t.Context())
@@ -102,13 +102,13 @@ func startAttendance(t *testing.T, server *memapi.Server, m peering.Member, name
 	return o
 }
 
-// fixed is a scope of namespaces that never changes.
-type fixed []string
+// fixedScope is a scope of namespaces that never changes.
+type fixedScope []string
 
-func (f fixed) Current() (names []string, changed <-chan struct{}) { return f, nil }
+func (f fixedScope) Current() (names []string, changed <-chan struct{}) { return f, nil }
 
-// want checks whether the operator acts, and that each message was logged once.
-func (o *attendingOperator) want(t *testing.T, when string, acts bool, messages ...string) {
+// requireState checks whether the operator acts, and that each message was logged once.
+func (o *attendingOperator) requireState(t *testing.T, when string, acts bool, messages ...string) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,8 +122,8 @@ func (o *attendingOperator) want(t *testing.T, when string, acts bool, messages 
 	}
 }
 
-// peerings creates a peering object with the given records.
-func peerings(server *memapi.Server, r memapi.Resource, namespace string, status map[string]any) {
+// createPeering creates a peering object with the given records.
+func createPeering(server *memapi.Server, r memapi.Resource, namespace string, status map[string]any) {
 	object := map[string]any{"metadata": map[string]any{"name": "default"}, "status": status}
 	if namespace != "" {
 		object["metadata"] = map[string]any{"name": "default", "namespace": namespace}
@@ -131,7 +131,7 @@ func peerings(server *memapi.Server, r memapi.Resource, namespace string, status
 	server.Put(r, object)
 }
 
-func records(server *memapi.Server, r memapi.Resource, namespace string) map[string]any {
+func recordsOf(server *memapi.Server, r memapi.Resource, namespace string) map[string]any {
 	status, _ := server.Object(r, namespace, "default")["status"].(map[string]any)
 	return status
 }
@@ -155,24 +155,24 @@ func TestMissingObjects(t *testing.T) {
 				o := startAttendance(t, server, peering.Member{Mandatory: mandatory})
 				defer o.stop()
 				time.Sleep(time.Hour)
-				if o.want(t, "without kinds", !mandatory); mandatory {
-					o.want(t, "without kinds", false, "Waiting for a kind of peering objects")
+				if o.requireState(t, "without kinds", !mandatory); mandatory {
+					o.requireState(t, "without kinds", false, "Waiting for a kind of peering objects")
 				}
-				server.Install(clustered)
+				server.Install(clusterPeeringResource)
 				time.Sleep(2 * time.Minute)
-				if o.want(t, "without an object", !mandatory); mandatory {
-					o.want(t, "without an object", false, "Waiting for a peering that can be used")
+				if o.requireState(t, "without an object", !mandatory); mandatory {
+					o.requireState(t, "without an object", false, "Waiting for a peering that can be used")
 				}
 				if n := len(o.connection.Requests()); n > 60 {
 					t.Errorf("want at most 60 requests in two minutes, got %d", n)
 				}
-				peerings(server, clustered, "", peerStatus(int64(9)))
+				createPeering(server, clusterPeeringResource, "", peerStatus(int64(9)))
 				time.Sleep(time.Minute)
-				o.want(t, "with a peer of a higher priority", false, "Pausing operations in favour of peers")
-				peerings(server, clustered, "", nil)
+				o.requireState(t, "with a peer of a higher priority", false, "Pausing operations in favour of peers")
+				createPeering(server, clusterPeeringResource, "", nil)
 				time.Sleep(time.Minute)
-				o.want(t, "without a peer", true, "Resuming operations")
-				if records(server, clustered, "")["me"] == nil {
+				o.requireState(t, "without a peer", true, "Resuming operations")
+				if recordsOf(server, clusterPeeringResource, "")["me"] == nil {
 					t.Error("the operator has not written its record")
 				}
 			})
@@ -198,28 +198,28 @@ func TestRemovedObject(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(clustered)
+				server.Install(clusterPeeringResource)
 				status := map[string]any(nil)
 				if c.pausing {
 					status = peerStatus(int64(9))
 				}
-				peerings(server, clustered, "", status)
+				createPeering(server, clusterPeeringResource, "", status)
 				o := startAttendance(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
 				defer o.stop()
 				time.Sleep(time.Minute)
-				o.want(t, "before the removal of the object", !c.pausing)
-				server.Discard(clustered, "", "default")
+				o.requireState(t, "before the removal of the object", !c.pausing)
+				server.Discard(clusterPeeringResource, "", "default")
 				o.connection.DrainRequests()
 				time.Sleep(10 * time.Minute)
-				o.want(t, "after the removal of the object", c.acts, c.message)
+				o.requireState(t, "after the removal of the object", c.acts, c.message)
 				if n := len(o.connection.Requests()); n > 100 {
 					t.Errorf("%d requests in ten minutes", n)
 				}
 				time.Sleep(time.Hour)
-				o.want(t, "after the end of the records", c.later)
-				peerings(server, clustered, "", nil)
+				o.requireState(t, "after the end of the records", c.later)
+				createPeering(server, clusterPeeringResource, "", nil)
 				time.Sleep(time.Minute)
-				o.want(t, "after the object was created again", true)
+				o.requireState(t, "after the object was created again", true)
 			})
 		})
 	}
@@ -252,15 +252,15 @@ func TestOddRecords(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				server.Install(clustered)
-				server.Put(clustered, map[string]any{
+				server.Install(clusterPeeringResource)
+				server.Put(clusterPeeringResource, map[string]any{
 					"metadata": map[string]any{"name": "default"}, "status": c.status,
 				})
 				o := startAttendance(t, server, peering.Member{})
 				defer o.stop()
 				time.Sleep(5 * time.Minute)
-				if o.want(t, c.reason, c.acts); c.message != "" {
-					o.want(t, c.reason, c.acts, c.message)
+				if o.requireState(t, c.reason, c.acts); c.message != "" {
+					o.requireState(t, c.reason, c.acts, c.message)
 				}
 			})
 		})
@@ -272,29 +272,29 @@ func TestScopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		for _, r := range []memapi.Resource{clustered, former, namespaced} {
+		for _, r := range []memapi.Resource{clusterPeeringResource, legacyPeeringResource, namespacedPeeringResource} {
 			server.Install(r)
 		}
-		peerings(server, clustered, "", nil)
-		peerings(server, former, "", peerStatus(int64(9)))
-		peerings(server, namespaced, "a", nil)
-		peerings(server, namespaced, "b", peerStatus(int64(9)))
+		createPeering(server, clusterPeeringResource, "", nil)
+		createPeering(server, legacyPeeringResource, "", peerStatus(int64(9)))
+		createPeering(server, namespacedPeeringResource, "a", nil)
+		createPeering(server, namespacedPeeringResource, "b", peerStatus(int64(9)))
 		whole := startAttendance(t, server, peering.Member{Self: peering.Self{Identity: "whole"}})
 		both := startAttendance(t, server, peering.Member{Self: peering.Self{Identity: "both"}}, "a", "b")
 		some := startAttendance(t, server, peering.Member{Self: peering.Self{Identity: "some"}}, "a", "c")
 		time.Sleep(time.Minute)
-		whole.want(t, "with a conflict in the former group", false)
-		both.want(t, "with a conflict in one namespace", false)
-		some.want(t, "with a paused operator of the same priority", false)
+		whole.requireState(t, "with a conflict in the former group", false)
+		both.requireState(t, "with a conflict in one namespace", false)
+		some.requireState(t, "with a paused operator of the same priority", false)
 		both.stop()
 		time.Sleep(time.Minute)
-		some.want(t, "without conflicts", true)
-		if all := records(server, namespaced, "a"); len(all) != 1 || all["some"] == nil {
+		some.requireState(t, "without conflicts", true)
+		if all := recordsOf(server, namespacedPeeringResource, "a"); len(all) != 1 || all["some"] == nil {
 			t.Errorf("the records are %v", all)
 		}
 		whole.stop()
 		some.stop()
-		if all := records(server, clustered, ""); len(all) != 0 {
+		if all := recordsOf(server, clusterPeeringResource, ""); len(all) != 0 {
 			t.Errorf("the operator left records: %v", all)
 		}
 	})
@@ -307,13 +307,13 @@ func TestForbidden(t *testing.T) {
 	for _, mandatory := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			server := memapi.New()
-			server.Install(clustered)
-			peerings(server, clustered, "", nil)
+			server.Install(clusterPeeringResource)
+			createPeering(server, clusterPeeringResource, "", nil)
 			o := startAttendance(t, server, peering.Member{Mandatory: mandatory})
 			defer o.stop()
-			o.refused.Store(true)
+			o.isForbidden.Store(true)
 			time.Sleep(10 * time.Minute)
-			o.want(t, "without permission", !mandatory, "Cannot watch the peering object")
+			o.requireState(t, "without permission", !mandatory, "Cannot watch the peering object")
 			if n := len(o.connection.Requests()); n > 100 {
 				t.Errorf("%d requests in ten minutes", n)
 			}
@@ -325,14 +325,14 @@ func TestForbidden(t *testing.T) {
 func TestDroppedRecords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server, strict := memapi.New(), clustered
+		server, strict := memapi.New(), clusterPeeringResource
 		strict.StatusFields = []string{"conditions"}
 		server.Install(strict)
-		peerings(server, strict, "", nil)
+		createPeering(server, strict, "", nil)
 		o := startAttendance(t, server, peering.Member{Mandatory: true})
 		defer o.stop()
 		time.Sleep(10 * time.Minute)
-		o.want(t, "with records that the schema drops", false, "x-kubernetes-preserve-unknown-fields")
+		o.requireState(t, "with records that the schema drops", false, "x-kubernetes-preserve-unknown-fields")
 		if n := len(o.connection.Requests()); n > 100 {
 			t.Errorf("%d requests in ten minutes", n)
 		}
@@ -344,16 +344,16 @@ func TestPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(namespaced)
-		peerings(server, namespaced, "a", peerStatus(int64(9)))
-		peerings(server, namespaced, "b", nil)
+		server.Install(namespacedPeeringResource)
+		createPeering(server, namespacedPeeringResource, "a", peerStatus(int64(9)))
+		createPeering(server, namespacedPeeringResource, "b", nil)
 		began := time.Now().UTC()
 		o := startAttendance(t, server, peering.Member{Self: peering.Self{Priority: 3}}, "a", "b")
 		time.Sleep(10 * time.Second)
 		o.connection.DrainRequests()
 		var got []string
 		for _, p := range o.attendance.KnownPeers() {
-			got = append(got, fmt.Sprintf("%s/%s %d %t", p.Namespace, p.Identity, p.Priority, p.Own))
+			got = append(got, fmt.Sprintf("%s/%s %d %t", p.Namespace, p.Identity, p.Priority, p.IsOwn))
 			good := p.LastSeen.Equal(began) && p.Until.Equal(began.Add(time.Hour)) && p.Busy == nil
 			if p.Identity == "him" && !good {
 				t.Errorf("the record of the peer is returned as %+v", p)

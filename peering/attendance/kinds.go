@@ -24,7 +24,7 @@ const (
 // peeringKind is a peering kind that the API server serves.
 type peeringKind struct {
 	schema.GroupVersionKind
-	subresource bool // it has /status
+	hasStatus bool // it has /status
 }
 
 // newStaticMapper returns a mapper that has all kinds, including those that the API server does not serve yet. A static

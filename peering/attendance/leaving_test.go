@@ -17,28 +17,28 @@ func TestDroppedNamespaceInPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, scope := memapi.New(), namespaces.NewLive("a", "b")
-		server.Install(namespaced)
-		peerings(server, namespaced, "a", peerStatus(int64(9)))
-		peerings(server, namespaced, "b", peerStatus(int64(9)))
-		h, stop := attendAll(t, server.Connect(), scope)
+		server.Install(namespacedPeeringResource)
+		createPeering(server, namespacedPeeringResource, "a", peerStatus(int64(9)))
+		createPeering(server, namespacedPeeringResource, "b", peerStatus(int64(9)))
+		h, stop := startInNamespaces(t, server.Connect(), scope)
 		defer stop()
 		time.Sleep(time.Minute)
-		h.want("with peers in both namespaces", false, map[string]bool{"a": false, "b": false})
-		before := h.whole.opened()
+		h.requireState("with peers in both namespaces", false, map[string]bool{"a": false, "b": false})
+		before := h.operator.timesOpened()
 		scope.SetNames([]string{"b"})
 		time.Sleep(2 * time.Minute)
-		h.want("after a namespace was dropped", false, map[string]bool{"a": true, "b": false})
-		if got := h.whole.opened(); got != before {
+		h.requireState("after a namespace was dropped", false, map[string]bool{"a": true, "b": false})
+		if got := h.operator.timesOpened(); got != before {
 			t.Errorf("the operator's gate was opened %d times in between", got-before)
 		}
 	})
 }
 
-// wantEnded checks that the gate is closed, and that its permission to write has ended.
-func (o *attendingOperator) wantEnded(t *testing.T, when string) {
+// requireEnded checks that the gate is closed, and that its permission to write has ended.
+func (o *attendingOperator) requireEnded(t *testing.T, when string) {
 	t.Helper()
-	o.want(t, when, false)
-	if end := o.until(); end.IsZero() || end.After(time.Now()) {
+	o.requireState(t, when, false)
+	if end := o.permissionEnd(); end.IsZero() || end.After(time.Now()) {
 		t.Errorf("%s: want no permission to write, got one until %s", when, end)
 	}
 }
@@ -49,21 +49,21 @@ func TestAttemptsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, running := memapi.New(), atomic.Int64{}
-		server.Install(clustered)
-		peerings(server, clustered, "", nil)
+		server.Install(clusterPeeringResource)
+		createPeering(server, clusterPeeringResource, "", nil)
 		o := startAttendance(t, server, peering.Member{Busy: func() int { return int(running.Load()) }})
 		time.Sleep(time.Minute)
-		o.want(t, "without peers", true)
+		o.requireState(t, "without peers", true)
 		running.Store(1)
 		ended := time.Now()
 		if o.stop(); time.Since(ended) > peering.DefaultLifetime+10*time.Second {
 			t.Errorf("Run waited %s for the attempt", time.Since(ended))
 		}
 		time.Sleep(time.Hour)
-		o.wantEnded(t, "while the attempt is running")
+		o.requireEnded(t, "while the attempt is running")
 		running.Store(0)
 		time.Sleep(2 * time.Second)
-		o.want(t, "after the attempt", true)
+		o.requireState(t, "after the attempt", true)
 	})
 }
 
@@ -73,27 +73,27 @@ func TestAttemptsInDroppedNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, scope := memapi.New(), namespaces.NewLive("a", "b")
-		server.Install(namespaced)
-		peerings(server, namespaced, "a", nil)
-		peerings(server, namespaced, "b", peerStatus(int64(9)))
-		h, stop := attendAll(t, server.Connect(), scope)
+		server.Install(namespacedPeeringResource)
+		createPeering(server, namespacedPeeringResource, "a", nil)
+		createPeering(server, namespacedPeeringResource, "b", peerStatus(int64(9)))
+		h, stop := startInNamespaces(t, server.Connect(), scope)
 		defer stop()
 		time.Sleep(time.Minute)
-		h.want("with a peer in one namespace", true, map[string]bool{"a": true, "b": false})
-		h.in("a").running.Store(1)
+		h.requireState("with a peer in one namespace", true, map[string]bool{"a": true, "b": false})
+		h.gateIn("a").running.Store(1)
 		scope.SetNames([]string{"b"})
 		time.Sleep(10 * time.Minute)
-		h.in("a").wantEnded(t, "while the attempt is running")
-		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
-		h.in("a").running.Store(0)
+		h.gateIn("a").requireEnded(t, "while the attempt is running")
+		h.requireState("after a namespace was dropped", false, map[string]bool{"b": false})
+		h.gateIn("a").running.Store(0)
 		time.Sleep(2 * time.Second)
-		h.want("after the attempt", false, map[string]bool{"a": true, "b": false})
+		h.requireState("after the attempt", false, map[string]bool{"a": true, "b": false})
 	})
 }
 
-// opened returns how often the gate was opened.
-func (o *attendingOperator) opened() int {
+// timesOpened returns how often the gate was opened.
+func (o *attendingOperator) timesOpened() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.openings
+	return o.openCount
 }

@@ -19,17 +19,17 @@ type AttemptGate interface {
 // and cluster-scoped objects belong to them, too. It must be called before Run.
 func (a *Attendance) PauseNamespaces(gates func(namespace string) AttemptGate) {
 	a.namespaces = &namespaceGates{
-		gates: gates, whole: peering.ClosedByAll(a.gate.AddPart()), all: map[string]*namespaceGate{},
+		gateFor: gates, combined: peering.ClosedByAll(a.gate.AddPart()), byNamespace: map[string]*namespaceGate{},
 	}
 }
 
 // namespaceGates has one gate for each namespace with a peering object. Nil stands for an operator with a single gate.
 type namespaceGates struct {
-	gates func(namespace string) AttemptGate
-	whole *peering.CombinedGate // of all namespaces
+	gateFor  func(namespace string) AttemptGate
+	combined *peering.CombinedGate // of all namespaces
 
-	mu  sync.Mutex
-	all map[string]*namespaceGate // by namespace
+	mu          sync.Mutex
+	byNamespace map[string]*namespaceGate // by namespace
 }
 
 // namespaceGate is the gate of one namespace.
@@ -44,12 +44,12 @@ type namespaceGate struct {
 func (n *namespaceGates) acquireGate(namespace string) *namespaceGate {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	one := n.all[namespace]
+	one := n.byNamespace[namespace]
 	if one == nil {
-		one = &namespaceGate{gate: n.gates(namespace), part: n.whole.AddPart()}
+		one = &namespaceGate{gate: n.gateFor(namespace), part: n.combined.AddPart()}
 		// Each change of the namespace's gate also changes its part of the operator's gate.
 		one.combined = peering.ClosedByAny(peering.Gates{one.gate, one.part})
-		n.all[namespace] = one
+		n.byNamespace[namespace] = one
 	}
 	one.objects++
 	return one
@@ -64,11 +64,11 @@ func (n *namespaceGates) releasePart(namespace string, part *peering.GatePart) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	one := n.all[namespace]
+	one := n.byNamespace[namespace]
 	// The last part of a namespace opens its gate when it is removed. The operator's gate must not depend on that gate
 	// any more then, so this part is removed first.
 	if one.objects--; one.objects == 0 {
-		delete(n.all, namespace)
+		delete(n.byNamespace, namespace)
 		one.part.Remove()
 	}
 	part.Remove()

@@ -29,57 +29,57 @@ func (r *testNamespaceGate) Idle() <-chan struct{} { return nil }
 
 // operatorGates is an operator with a gate in each namespace.
 type operatorGates struct {
-	t     *testing.T
-	whole attendingOperator
+	t        *testing.T
+	operator attendingOperator
 
 	mu    sync.Mutex
-	rooms map[string]*testNamespaceGate
+	gates map[string]*testNamespaceGate
 }
 
-func (h *operatorGates) room(namespace string) attendance.AttemptGate { return h.in(namespace) }
+func (h *operatorGates) gateFor(namespace string) attendance.AttemptGate { return h.gateIn(namespace) }
 
-// in returns the gate of a namespace.
-func (h *operatorGates) in(namespace string) *testNamespaceGate {
+// gateIn returns the gate of a namespace.
+func (h *operatorGates) gateIn(namespace string) *testNamespaceGate {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.rooms[namespace] == nil {
-		h.rooms[namespace] = &testNamespaceGate{}
+	if h.gates[namespace] == nil {
+		h.gates[namespace] = &testNamespaceGate{}
 	}
-	return h.rooms[namespace]
+	return h.gates[namespace]
 }
 
-// until returns when the permission to write ends.
-func (o *attendingOperator) until() time.Time {
+// permissionEnd returns when the permission to write ends.
+func (o *attendingOperator) permissionEnd() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.end
+	return o.writableUntil
 }
 
-// attendAll starts an operator with attendance in all namespaces of the scope.
-func attendAll(
+// startInNamespaces starts an operator with attendance in all namespaces of the scope.
+func startInNamespaces(
 	t *testing.T, server *memapi.Connection, scope attendance.PeeringScope,
 ) (h *operatorGates, stop func()) {
 	t.Helper()
-	h = &operatorGates{t: t, rooms: map[string]*testNamespaceGate{}}
+	h = &operatorGates{t: t, gates: map[string]*testNamespaceGate{}}
 	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
-	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.whole)
+	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.operator)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.JoinNamespaces(scope)
-	a.PauseNamespaces(h.room)
+	a.PauseNamespaces(h.gateFor)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); a.Run(ctx) }()
 	return h, func() { cancel(); <-done }
 }
 
-// want checks whether the operator acts at all, and in which namespaces.
-func (h *operatorGates) want(when string, acts bool, in map[string]bool) {
+// requireState checks whether the operator acts at all, and in which namespaces.
+func (h *operatorGates) requireState(when string, acts bool, in map[string]bool) {
 	h.t.Helper()
-	h.whole.want(h.t, when, acts)
+	h.operator.requireState(h.t, when, acts)
 	for namespace, acts := range in {
-		h.in(namespace).want(h.t, when+": "+namespace, acts)
+		h.gateIn(namespace).requireState(h.t, when+": "+namespace, acts)
 	}
 }
 
@@ -89,24 +89,24 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, scope := memapi.New(), namespaces.NewLive("a", "b")
-		server.Install(namespaced)
-		peerings(server, namespaced, "a", peerStatus(int64(9)))
-		peerings(server, namespaced, "b", nil)
-		h, stop := attendAll(t, server.Connect(), scope)
+		server.Install(namespacedPeeringResource)
+		createPeering(server, namespacedPeeringResource, "a", peerStatus(int64(9)))
+		createPeering(server, namespacedPeeringResource, "b", nil)
+		h, stop := startInNamespaces(t, server.Connect(), scope)
 		time.Sleep(time.Minute)
-		h.want("with a peer in one namespace", true, map[string]bool{"a": false, "b": true})
-		peerings(server, namespaced, "b", peerStatus(int64(9)))
+		h.requireState("with a peer in one namespace", true, map[string]bool{"a": false, "b": true})
+		createPeering(server, namespacedPeeringResource, "b", peerStatus(int64(9)))
 		time.Sleep(time.Minute)
-		h.want("with a peer in both namespaces", false, map[string]bool{"a": false, "b": false})
-		peerings(server, namespaced, "a", nil)
+		h.requireState("with a peer in both namespaces", false, map[string]bool{"a": false, "b": false})
+		createPeering(server, namespacedPeeringResource, "a", nil)
 		time.Sleep(time.Minute)
-		h.want("after a peer has left one namespace", true, map[string]bool{"a": true, "b": false})
+		h.requireState("after a peer has left one namespace", true, map[string]bool{"a": true, "b": false})
 		scope.SetNames([]string{"b"})
 		time.Sleep(2 * time.Minute)
-		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
+		h.requireState("after a namespace was dropped", false, map[string]bool{"b": false})
 		scope.SetNames([]string{"b", "c"})
 		time.Sleep(2 * time.Minute)
-		h.want("with a namespace without a peering object", true, map[string]bool{"b": false, "c": true})
+		h.requireState("with a namespace without a peering object", true, map[string]bool{"b": false, "c": true})
 		stop()
 	})
 }
@@ -117,9 +117,9 @@ func TestSilentPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(namespaced)
-		peerings(server, namespaced, "a", nil)
-		peerings(server, namespaced, "b", nil)
+		server.Install(namespacedPeeringResource)
+		createPeering(server, namespacedPeeringResource, "a", nil)
+		createPeering(server, namespacedPeeringResource, "b", nil)
 		connection := server.Connect()
 		connection.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Verb == "patch" && r.Namespace == "a" {
@@ -127,21 +127,21 @@ func TestSilentPart(t *testing.T) {
 			}
 			return nil
 		}
-		h := &operatorGates{t: t, rooms: map[string]*testNamespaceGate{}}
+		h := &operatorGates{t: t, gates: map[string]*testNamespaceGate{}}
 		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
-		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.whole)
+		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.operator)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.JoinNamespaces(fixed{"a", "b"})
-		a.PauseNamespaces(h.room)
+		a.JoinNamespaces(fixedScope{"a", "b"})
+		a.PauseNamespaces(h.gateFor)
 		admitted := make(chan []string, 100)
 		a.OnAdmittedNamespaces(func(names []string) { admitted <- names })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); a.Run(ctx) }()
 		time.Sleep(time.Hour)
-		h.want("with one object that does not answer", true, map[string]bool{"a": false, "b": true})
+		h.requireState("with one object that does not answer", true, map[string]bool{"a": false, "b": true})
 		cancel()
 		<-done
 		close(admitted)
@@ -161,9 +161,9 @@ func TestPermissionOfParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Install(namespaced)
-		peerings(server, namespaced, "a", nil)
-		peerings(server, namespaced, "b", nil)
+		server.Install(namespacedPeeringResource)
+		createPeering(server, namespacedPeeringResource, "a", nil)
+		createPeering(server, namespacedPeeringResource, "b", nil)
 		connection, refused := server.Connect(), atomic.Value{}
 		refused.Store("")
 		connection.Before = func(_ context.Context, r memapi.Request) error {
@@ -172,22 +172,23 @@ func TestPermissionOfParts(t *testing.T) {
 			}
 			return nil
 		}
-		h, stop := attendAll(t, connection, fixed{"a", "b"})
+		h, stop := startInNamespaces(t, connection, fixedScope{"a", "b"})
 		defer stop()
 		time.Sleep(time.Minute)
 		refused.Store("a")
 		time.Sleep(2 * time.Minute)
 		now := time.Now()
-		if a, b, whole := h.in("a").until(), h.in("b").until(), h.whole.until(); !a.Before(now) ||
+		if a, b, whole := h.gateIn("a").permissionEnd(), h.gateIn("b").permissionEnd(),
+			h.operator.permissionEnd(); !a.Before(now) ||
 			!b.After(now) || !whole.After(now) {
 			t.Errorf("writes are allowed for %s, %s, and %s as a whole", a.Sub(now), b.Sub(now), whole.Sub(now))
 		}
-		h.want("after one permission has ended", true, map[string]bool{"a": false, "b": true})
+		h.requireState("after one permission has ended", true, map[string]bool{"a": false, "b": true})
 		refused.Store("all")
 		time.Sleep(2 * time.Minute)
-		if left := time.Until(h.whole.until()); left >= 0 {
+		if left := time.Until(h.operator.permissionEnd()); left >= 0 {
 			t.Errorf("as a whole, writes are allowed for %s", left)
 		}
-		h.want("after all permissions have ended", false, map[string]bool{"a": false, "b": false})
+		h.requireState("after all permissions have ended", false, map[string]bool{"a": false, "b": false})
 	})
 }

@@ -9,8 +9,8 @@ import (
 // Peer is a record in a peering object, as it was last seen. It is encoded for the console.
 type Peer struct {
 	Identity string `json:"identity"`
-	// Own is true for the record of the operator itself.
-	Own bool `json:"own,omitempty"`
+	// IsOwn is true for the record of the operator itself.
+	IsOwn bool `json:"own,omitempty"`
 	// Namespace is the namespace of the peering object. It is empty for a ClusterKopfPeering.
 	Namespace string `json:"namespace,omitempty"`
 	Priority  int    `json:"priority"`
@@ -32,7 +32,7 @@ func (a *Attendance) KnownPeers() (all []Peer) {
 		own := here.Self()
 		for identity, record := range here.NewestRecords() {
 			all = append(all, Peer{
-				Identity: identity, Own: identity == own.Identity, Namespace: at.namespace, Priority: record.Priority,
+				Identity: identity, IsOwn: identity == own.Identity, Namespace: at.namespace, Priority: record.Priority,
 				LastSeen: record.LastSeen.UTC(), Until: record.ExpiresAt().UTC(), Runtime: record.Runtime,
 				Busy: record.Busy,
 			})

@@ -25,11 +25,11 @@ type presence struct {
 
 // updatePlaces joins all missing places, and leaves the places in namespaces that left the scope.
 func (a *Attendance) updatePlaces(ctx context.Context, namespaces []string) {
-	if a.member.Self.Identity == "" && a.identify != nil && len(a.found) > 0 {
+	if a.member.Self.Identity == "" && a.identify != nil && len(a.servedKinds) > 0 {
 		a.member.Self.Identity = a.identify(ctx)
 	}
 	wanted := map[place]bool{}
-	for _, k := range a.found {
+	for _, k := range a.servedKinds {
 		for _, namespace := range namespaces {
 			wanted[place{k, namespace}] = true
 		}
@@ -61,7 +61,7 @@ func (a *Attendance) leaveAll() {
 	a.mu.Lock()
 	a.leavePlaces(func(place) bool { return true })
 	a.mu.Unlock()
-	a.present.Wait()
+	a.memberships.Wait()
 }
 
 // joinPlace starts a presence. It continues after the end of the context, and ends by its own function, because the
@@ -77,7 +77,7 @@ func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 	}
 	part, notices := gate.AddPart(), make(chan []string, 1)
 	// An operator that acts already continues when a place is added.
-	member.Acting = a.opened
+	member.Acting = a.mayAct
 	// Kopf's operators do not post events about peering.
 	if !member.KopfRules {
 		member.Notify = func(peers []string) { replaceNotice(notices, peers) }
@@ -90,9 +90,9 @@ func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 		default:
 		}
 	}
-	object := peering.Stored{
+	object := peering.StoredObject{
 		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
-		Subresource: at.kind.subresource,
+		HasStatus: at.kind.hasStatus,
 	}
 	membership := member.JoinObject(ctx, object, part)
 	// The values of the context remain, such as the logger; its end does not matter here.
@@ -102,7 +102,7 @@ func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 	running.Go(func() { membership.Run(ctx) })
 	running.Go(func() { a.followObject(ctx, at, membership) })
 	running.Go(func() { a.postEvents(ctx, at, notices) })
-	a.present.Go(func() {
+	a.memberships.Go(func() {
 		running.Wait()
 		release := func() { a.namespaces.releasePart(at.namespace, part) }
 		// Removing the part opens the gate, so attempts must have ended before.
@@ -128,7 +128,7 @@ func hasNoAttempts(m peering.Member) bool { return m.Busy == nil || m.Busy() == 
 // admitAnswered calls the admit function with the namespaces in which all places have answered. It returns true after
 // the first call.
 func (a *Attendance) admitAnswered(namespaces []string) bool {
-	if a.admit == nil {
+	if a.onAdmitted == nil {
 		return true
 	}
 	// A namespace has several places if both groups of kinds are served. All of them must have answered.
@@ -139,17 +139,17 @@ func (a *Attendance) admitAnswered(namespaces []string) bool {
 		}
 	}
 	// With a gate for each namespace, a place that never answers closes the gate of its namespace only.
-	if a.admitted == nil && len(silent) > 0 && a.namespaces == nil {
+	if a.admittedNamespaces == nil && len(silent) > 0 && a.namespaces == nil {
 		return false
 	}
 	now, names := map[string]bool{}, []string{}
 	for _, name := range namespaces {
 		// An admitted namespace remains admitted, even if another kind is found there later.
-		if a.admitted[name] || !silent[name] {
+		if a.admittedNamespaces[name] || !silent[name] {
 			now[name], names = true, append(names, name)
 		}
 	}
-	a.admitted = now
-	a.admit(names)
+	a.admittedNamespaces = now
+	a.onAdmitted(names)
 	return true
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // Grace is how long a handler may continue after the end of its context. After that, it is abandoned.
-const Grace = 5 * time.Second
+const GracePeriod = 5 * time.Second
 
 // ActivityHandlers is a list of handlers that are called for the operator as a whole, with its retries in memory.
 type ActivityHandlers struct {
@@ -32,8 +32,8 @@ type ActivityHandlers struct {
 	progress *progress // the handler that is being called, for probings; nil records nothing
 }
 
-// running is one run of an activity. It keeps all progress, as there is no object to store it on.
-type running struct {
+// activityRun is one run of an activity. It keeps all progress, as there is no object to store it on.
+type activityRun struct {
 	activity ActivityHandlers
 	steps    []*step
 }
@@ -59,7 +59,7 @@ func (a ActivityHandlers) Run(ctx context.Context) (map[string]any, error) {
 	deadline, limited := ctx.Deadline()
 	ctx, stop := withCause(ctx)
 	defer stop()
-	r, now := &running{activity: a}, time.Now()
+	r, now := &activityRun{activity: a}, time.Now()
 	// All handlers have the same start, so their timeouts include the time of the handlers before them.
 	for _, h := range a.Handlers {
 		r.steps = append(r.steps, &step{handler: h, account: execution.Account{Started: now}})
@@ -83,7 +83,7 @@ func (a ActivityHandlers) Run(ctx context.Context) (map[string]any, error) {
 }
 
 // callDueHandlers calls the unfinished handlers that were due when the round began.
-func (r *running) callDueHandlers(ctx context.Context) error {
+func (r *activityRun) callDueHandlers(ctx context.Context) error {
 	now := time.Now()
 	for _, s := range r.unfinishedSteps() {
 		if s.account.Until.After(now) {
@@ -101,7 +101,7 @@ func (r *running) callDueHandlers(ctx context.Context) error {
 }
 
 // callHandler calls one handler and records its outcome. It returns false if the function was abandoned.
-func (r *running) callHandler(ctx context.Context, s *step) bool {
+func (r *activityRun) callHandler(ctx context.Context, s *step) bool {
 	r.activity.progress.recordStart(s.handlerID())
 	a := execution.NewAttempt(s.handler.Description, &cause.Cause{Reason: cause.Reason(r.activity.Name)}, nil)
 	a.Account, a.Limits.Backoff = s.account, r.activity.Backoff
@@ -121,7 +121,7 @@ func (r *running) callHandler(ctx context.Context, s *step) bool {
 // running.
 func (s *step) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	h := s.handler.Description
-	if h.Policy.Timeout == nil || h.Often {
+	if h.Policy.Timeout == nil || h.IsFrequent {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, s.account.Started.Add(*h.Policy.Timeout))
@@ -129,13 +129,13 @@ func (s *step) withTimeout(ctx context.Context) (context.Context, context.Cancel
 
 // awaitReturn waits for the end of the function. It returns false if the function continues for longer than Grace after
 // the end of the context.
-func (r *running) awaitReturn(ends context.Context, done <-chan struct{}) bool {
+func (r *activityRun) awaitReturn(ends context.Context, done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
 	case <-ends.Done():
 	}
-	timer := time.NewTimer(Grace)
+	timer := time.NewTimer(GracePeriod)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -159,7 +159,7 @@ func (s *step) recordOutcome(a *execution.Attempt) {
 	}
 	// An ignored error counts as a success, but without a result.
 	if o.Final && o.Err == nil && o.Ignored == nil {
-		s.result = a.Returned
+		s.result = a.ActivityResult
 	}
 }
 
@@ -167,7 +167,7 @@ func (s *step) recordOutcome(a *execution.Attempt) {
 func (s *step) handlerID() string { return s.handler.Description.ID }
 
 // unfinishedSteps returns the steps that have neither succeeded nor failed.
-func (r *running) unfinishedSteps() (rest []*step) {
+func (r *activityRun) unfinishedSteps() (rest []*step) {
 	for _, s := range r.steps {
 		if !s.account.Finished {
 			rest = append(rest, s)
@@ -177,7 +177,7 @@ func (r *running) unfinishedSteps() (rest []*step) {
 }
 
 // nextDelay returns the time until the first unfinished handler is due; zero if one is due already.
-func (r *running) nextDelay() (nearest time.Duration) {
+func (r *activityRun) nextDelay() (nearest time.Duration) {
 	for i, s := range r.unfinishedSteps() {
 		if left := time.Until(s.account.Until); i == 0 || left < nearest {
 			nearest = left
@@ -187,7 +187,7 @@ func (r *running) nextDelay() (nearest time.Duration) {
 }
 
 // collectResults returns the results that are not nil, by handler id.
-func (r *running) collectResults() map[string]any {
+func (r *activityRun) collectResults() map[string]any {
 	results := map[string]any{}
 	for _, s := range r.steps {
 		if s.result != nil {

@@ -21,25 +21,25 @@ import (
 
 var errBoo = errors.New("boo")
 
-// later is an error that requests another attempt after a delay.
-type later struct{ delay time.Duration }
+// retryLater is an error that requests another attempt after a delay.
+type retryLater struct{ delay time.Duration }
 
-func (later) Error() string               { return "later" }
-func (l later) RetryAfter() time.Duration { return l.delay }
+func (retryLater) Error() string               { return "later" }
+func (l retryLater) RetryAfter() time.Duration { return l.delay }
 
 type function = func(context.Context, *handlers.Invocation) (any, error)
 
-func gives(value any, err error) function {
+func returning(value any, err error) function {
 	return func(context.Context, *handlers.Invocation) (any, error) { return value, err }
 }
 
-// obeying returns when its context ends; deaf ignores its context for an hour.
-func obeying(ctx context.Context, _ *handlers.Invocation) (any, error) {
+// waitForContext returns when its context ends; deaf ignores its context for an hour.
+func waitForContext(ctx context.Context, _ *handlers.Invocation) (any, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
 
-func deaf(context.Context, *handlers.Invocation) (any, error) {
+func ignoreContext(context.Context, *handlers.Invocation) (any, error) {
 	time.Sleep(time.Hour)
 	return nil, nil
 }
@@ -83,24 +83,25 @@ func TestRun(t *testing.T) {
 				`runtime.Goexit`,
 		},
 		"Timeout": {
-			reason: "the timeout of the handler ends its context", call: obeying,
+			reason: "the timeout of the handler ends its context", call: waitForContext,
 			policy: handlers.Policy{Timeout: ptr.To(time.Second)}, after: time.Second,
 			want: `startup: handler "one" failed: timed out after 1s: the handler has timed out`,
 		},
 		"ExitWhileRunning": {
-			reason: "exiting ends the context of the running handler and waits for it", call: obeying,
+			reason: "exiting ends the context of the running handler and waits for it", call: waitForContext,
 			end:   exitAt(time.Second),
 			after: time.Second, want: `startup: the operator is exiting; not finished: "one", "two"`,
 		},
 		"ExitWhileSleeping": {
-			reason: "exiting interrupts a retry delay and reports the last error", call: gives(nil, later{time.Hour}),
-			end: exitAt(time.Minute), after: time.Minute,
+			reason: "exiting interrupts a retry delay and reports the last error",
+			call:   returning(nil, retryLater{time.Hour}),
+			end:    exitAt(time.Minute), after: time.Minute,
 			want: `startup: the operator is exiting; not finished: "one" (later)`,
 		},
 		"ExitDeaf": {
-			reason: "a handler that ignores its context is abandoned after the grace period", call: deaf,
+			reason: "a handler that ignores its context is abandoned after the grace period", call: ignoreContext,
 			end:   exitAt(time.Second),
-			after: time.Second + activities.Grace,
+			after: time.Second + activities.GracePeriod,
 			want: `startup: the operator is exiting; not finished: "one", "two"; handler "one" is abandoned: it ` +
 				`does not return though its context has ended`,
 		},
@@ -115,21 +116,22 @@ func TestRun(t *testing.T) {
 			want: `startup: the operator is exiting; not finished: "two"`,
 		},
 		"TimeoutDeaf": {
-			reason: "a handler that ignores its own timeout is abandoned after the grace period", call: deaf,
+			reason: "a handler that ignores its own timeout is abandoned after the grace period", call: ignoreContext,
 			policy: handlers.Policy{Timeout: ptr.To(time.Minute)}, abandoned: true,
-			after: time.Minute + activities.Grace,
+			after: time.Minute + activities.GracePeriod,
 			want: `startup: the handler has timed out; not finished: "one", "two"; handler "one" is abandoned: it ` +
 				`does not return though its context has ended`,
 		},
 		"NoTimeLeft": {
-			reason: "a retry delay beyond the deadline ends the activity at once", call: gives(nil, later{time.Minute}),
+			reason: "a retry delay beyond the deadline ends the activity at once",
+			call:   returning(nil, retryLater{time.Minute}),
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, 30*time.Second)
 			},
 			want: `startup: no time is left for another attempt; not finished: "one" (later)`,
 		},
 		"OwnCause": {
-			reason: "the cause of the context's end is reported in the error", call: obeying, after: time.Second,
+			reason: "the cause of the context's end is reported in the error", call: waitForContext, after: time.Second,
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeoutCause(ctx, time.Second, fmt.Errorf("too long: %w", execution.ErrExiting))
 			},
@@ -147,7 +149,7 @@ func TestRun(t *testing.T) {
 				}
 				a := activities.ActivityHandlers{Name: activities.Startup, Handlers: []*adapters.HandlerChain{
 					acting(activities.Startup, "one", tc.policy, tc.call),
-					acting(activities.Startup, "two", handlers.Policy{}, gives(nil, nil)),
+					acting(activities.Startup, "two", handlers.Policy{}, returning(nil, nil)),
 				}}
 				results, err := a.Run(ctx)
 				if err == nil || results != nil {
@@ -173,7 +175,7 @@ func TestRunReportsAllFailures(t *testing.T) {
 	a := activities.ActivityHandlers{Name: activities.Cleanup}
 	for _, id := range []string{"one", "two"} {
 		permanent := handlers.Policy{Errors: handlers.ErrorsPermanent}
-		a.Handlers = append(a.Handlers, acting(a.Name, id, permanent, gives(nil, errBoo)))
+		a.Handlers = append(a.Handlers, acting(a.Name, id, permanent, returning(nil, errBoo)))
 	}
 	_, err := a.Run(t.Context())
 	if !errors.Is(err, errBoo) || strings.Count(err.Error(), "boo") != 2 {
@@ -216,7 +218,7 @@ func TestHandlersSleepApart(t *testing.T) {
 			) (any, error) {
 				calls = append(calls, fmt.Sprintf("%s %v", id, time.Since(began)))
 				if call.Retry < len(delays) {
-					return "half", later{delays[call.Retry]}
+					return "half", retryLater{delays[call.Retry]}
 				}
 				return nil, nil
 			})
@@ -224,7 +226,7 @@ func TestHandlersSleepApart(t *testing.T) {
 		ignoring := handlers.Policy{Errors: handlers.ErrorsIgnored}
 		a := activities.ActivityHandlers{Name: activities.Startup, Handlers: []*adapters.HandlerChain{
 			sleeping("slow", time.Minute), sleeping("quick", 10*time.Second, 10*time.Second), sleeping("instant", 0),
-			acting(activities.Startup, "ignored", ignoring, gives("half", errBoo)),
+			acting(activities.Startup, "ignored", ignoring, returning("half", errBoo)),
 		}}
 		results, err := a.Run(t.Context())
 		want := []string{
@@ -242,9 +244,10 @@ func TestGraceful(t *testing.T) {
 		want bool
 	}{
 		"an interruption alone is graceful":    {&activities.InterruptedError{}, true},
-		"an abandoned handler is not graceful": {&activities.InterruptedError{Abandoned: "one"}, false},
-		"a handler that failed before the interruption is not graceful": {&activities.InterruptedError{Failed: errBoo},
-			false},
+		"an abandoned handler is not graceful": {&activities.InterruptedError{AbandonedHandler: "one"}, false},
+		"a handler that failed before the interruption is not graceful": {
+			&activities.InterruptedError{Failures: errBoo}, false,
+		},
 	} {
 		if got := tc.err.IsOnlyInterrupted(); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)

@@ -17,11 +17,11 @@ var errNoTime = errors.New("no time is left for another attempt")
 type InterruptedError struct {
 	// Activity is the name of the activity.
 	Activity string
-	// Abandoned is the id of a handler that did not return in time and may still be running; empty if all have
+	// AbandonedHandler is the id of a handler that did not return in time and may still be running; empty if all have
 	// returned.
-	Abandoned string
-	// Failed joins the errors of the handlers that had already failed permanently; nil if there are none.
-	Failed error
+	AbandonedHandler string
+	// Failures joins the errors of the handlers that had already failed permanently; nil if there are none.
+	Failures error
 
 	unfinished []string // ids with their last errors, as text
 	cause      error    // why the activity was stopped
@@ -30,26 +30,29 @@ type InterruptedError struct {
 // Error names the unfinished handlers with their last errors, and the abandoned handler.
 func (e *InterruptedError) Error() string {
 	text := fmt.Sprintf("%s: %s; not finished: %s", e.Activity, e.cause, strings.Join(e.unfinished, ", "))
-	if e.Abandoned != "" {
-		text += fmt.Sprintf("; handler %q is abandoned: it does not return though its context has ended", e.Abandoned)
+	if e.AbandonedHandler != "" {
+		text += fmt.Sprintf("; handler %q is abandoned: it does not return though its context has ended",
+			e.AbandonedHandler)
 	}
-	if e.Failed != nil {
-		text += "\n" + e.Failed.Error()
+	if e.Failures != nil {
+		text += "\n" + e.Failures.Error()
 	}
 	return text
 }
 
 // Unwrap returns the cause of the interruption, and the failures.
-func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failed} }
+func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failures} }
 
 // IsOnlyInterrupted reports whether time was the only problem: no handler has failed, and none was abandoned.
-func (e *InterruptedError) IsOnlyInterrupted() bool { return e.Abandoned == "" && e.Failed == nil }
+func (e *InterruptedError) IsOnlyInterrupted() bool {
+	return e.AbandonedHandler == "" && e.Failures == nil
+}
 
 // interruptedError returns the error of a run that ends before its handlers are finished. If the context has not ended,
 // the cause is the timeout of the abandoned handler, or that there is no time for another attempt.
-func (r *running) interruptedError(ctx context.Context, abandoned string) error {
+func (r *activityRun) interruptedError(ctx context.Context, abandoned string) error {
 	err := &InterruptedError{
-		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.joinFailures(), cause: context.Cause(ctx),
+		Activity: r.activity.Name, AbandonedHandler: abandoned, Failures: r.joinFailures(), cause: context.Cause(ctx),
 	}
 	switch {
 	case err.cause != nil:
@@ -69,7 +72,7 @@ func (r *running) interruptedError(ctx context.Context, abandoned string) error 
 }
 
 // joinFailures joins the errors of all handlers that have failed permanently; nil if there are none.
-func (r *running) joinFailures() error {
+func (r *activityRun) joinFailures() error {
 	var failed []error
 	for _, s := range r.steps {
 		if s.failed {

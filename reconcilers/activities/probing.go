@@ -15,7 +15,7 @@ const (
 	ProbingCache = 10 * time.Second
 	// ProbingPatience is how long a run may take before the waiting requests get an error that names the slow handler.
 	// It counts from the start of the run, also for requests that come later.
-	ProbingPatience = 10 * time.Second
+	ProbingTimeout = 10 * time.Second
 )
 
 // Probing runs the probe handlers on request and caches their results. Concurrent requests share one run, so that a
@@ -26,18 +26,18 @@ type Probing struct {
 	ctx      context.Context //nolint:containedctx // of the probings, which outlive who asks for them
 	stop     context.CancelFunc
 
-	mu   sync.Mutex
-	last *probing // the latest run; nil before the first one
+	mu        sync.Mutex
+	latestRun *probing // the latest run; nil before the first one
 }
 
 // probing is one run of the activity. The fields below done are only read after it is closed.
 type probing struct {
-	began    time.Time
-	progress progress
-	done     chan struct{}
-	ended    time.Time
-	results  map[string]any
-	err      error
+	startTime time.Time
+	progress  progress
+	done      chan struct{}
+	endTime   time.Time
+	results   map[string]any
+	err       error
 }
 
 // NewProbing makes a Probing for the activity. It calls both functions before each run, because the program may set its
@@ -65,13 +65,14 @@ func (p *Probing) AwaitResults(ctx context.Context) (map[string]any, error) {
 		return now.results, now.err
 	default:
 	}
-	patience := time.NewTimer(time.Until(now.began.Add(ProbingPatience)))
+	patience := time.NewTimer(time.Until(now.startTime.Add(ProbingTimeout)))
 	defer patience.Stop()
 	select {
 	case <-now.done:
 		return now.results, now.err
 	case <-patience.C:
-		return nil, &HangingError{After: time.Since(now.began).Round(time.Second), Busy: now.progress.String()}
+		return nil, &HangingError{Elapsed: time.Since(now.startTime).Round(time.Second),
+			Progress: now.progress.String()}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -81,17 +82,17 @@ func (p *Probing) AwaitResults(ctx context.Context) (map[string]any, error) {
 func (p *Probing) currentRun() *probing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.last != nil && p.last.isUsable() {
-		return p.last
+	if p.latestRun != nil && p.latestRun.isUsable() {
+		return p.latestRun
 	}
-	now := &probing{began: time.Now(), done: make(chan struct{})}
-	p.last = now
+	now := &probing{startTime: time.Now(), done: make(chan struct{})}
+	p.latestRun = now
 	// The run does not belong to the request: it continues when the request has timed out.
 	go func() {
 		activity := p.activity()
 		activity.progress = &now.progress
 		now.results, now.err = activity.Run(logf.IntoContext(p.ctx, p.log()))
-		now.ended = time.Now()
+		now.endTime = time.Now()
 		close(now.done)
 	}()
 	return now
@@ -101,7 +102,7 @@ func (p *Probing) currentRun() *probing {
 func (r *probing) isUsable() bool {
 	select {
 	case <-r.done:
-		return r.err == nil && time.Since(r.ended) < ProbingCache
+		return r.err == nil && time.Since(r.endTime) < ProbingCache
 	default:
 		return true
 	}

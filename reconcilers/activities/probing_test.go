@@ -35,7 +35,7 @@ func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call fun
 func TestProbingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		p := probing(t, handlers.Policy{Errors: handlers.ErrorsPermanent}, &calls, gives(nil, errBoo))
+		p := probing(t, handlers.Policy{Errors: handlers.ErrorsPermanent}, &calls, returning(nil, errBoo))
 		for range 2 {
 			if results, err := p.AwaitResults(t.Context()); !errors.Is(err, errBoo) || results != nil {
 				t.Errorf("got %v, error %v", results, err)
@@ -54,10 +54,10 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 		call   function
 		want   string
 	}{
-		"Deaf": {"a probe that ignores its context is reported as running", handlers.Policy{}, deaf,
+		"Deaf": {"a probe that ignores its context is reported as running", handlers.Policy{}, ignoreContext,
 			`handler "one" has been running for 10s`},
 		"Later": {"a probe that waits for its retry is reported as waiting", handlers.Policy{},
-			gives(nil, later{time.Minute}),
+			returning(nil, retryLater{time.Minute}),
 			`handler "one" waits for another attempt: later`},
 	}
 	for name, tc := range tests {
@@ -114,7 +114,7 @@ func TestProbingOnceForAll(t *testing.T) {
 			_ context.Context, c *handlers.Invocation,
 		) (any, error) {
 			if c.Retry == 0 {
-				return nil, later{2 * time.Second}
+				return nil, retryLater{2 * time.Second}
 			}
 			return calls.Load(), nil
 		})

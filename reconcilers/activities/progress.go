@@ -51,13 +51,13 @@ func (p *progress) String() string {
 
 // HangingError reports that a probing takes too long. The probing continues.
 type HangingError struct {
-	// After is how long it has been running.
-	After time.Duration
-	// Busy describes the current handler, as in [progress.String].
-	Busy string
+	// Elapsed is how long it has been running.
+	Elapsed time.Duration
+	// Progress describes the current handler, as in [progress.String].
+	Progress string
 }
 
 // Error returns the duration and the current handler.
 func (e *HangingError) Error() string {
-	return fmt.Sprintf("the probes are not finished after %s: %s", e.After, e.Busy)
+	return fmt.Sprintf("the probes are not finished after %s: %s", e.Elapsed, e.Progress)
 }

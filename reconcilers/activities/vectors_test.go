@@ -16,7 +16,7 @@ import (
 )
 
 // names maps the decorators of Kopf to names of activities.
-var names = map[string]string{
+var activityByDecorator = map[string]string{
 	"startup": activities.Startup, "cleanup": activities.Cleanup, "login": activities.Login, "probe": activities.Probe,
 	"authentication": activities.Login,
 }
@@ -24,19 +24,20 @@ var names = map[string]string{
 func TestVectorsActivity(t *testing.T) {
 	vectors.Run(t, "activity", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Bubble(t, func(t *testing.T) {
-			if got := any(played(t, input)); !diff.Equal(want.Value, got) {
+			if got := any(runActivityVector(t, input)); !diff.Equal(want.Value, got) {
 				t.Errorf("-want, +got:\n%s", cmp.Diff(want.Value, got))
 			}
 		})
 	})
 }
 
-// played runs one activity on virtual time, and returns the calls with their times, the results and the error.
-func played(t *testing.T, input vectors.Fields) map[string]any {
+// runActivityVector runs one activity on virtual time, and returns the calls with their times, the results and the
+// error.
+func runActivityVector(t *testing.T, input vectors.Fields) map[string]any {
 	vectors.Known(t, input, "activity", "handlers", "fallbacks")
 	began, calls := time.Now(), []any{}
 	since := func() float64 { return time.Since(began).Seconds() }
-	activity := activities.ActivityHandlers{Name: names[input.Text("activity", "")]}
+	activity := activities.ActivityHandlers{Name: activityByDecorator[input.Text("activity", "")]}
 	add := func(id string, policy handlers.Policy, behave func(call int) (any, error)) {
 		n := -1
 		activity.Handlers = append(activity.Handlers, acting(activity.Name, id, policy,
@@ -48,8 +49,8 @@ func played(t *testing.T, input vectors.Fields) map[string]any {
 	}
 	for _, item := range input.List("handlers") {
 		d := vectors.Known(t, item, "on", "id", "behave", "retries", "errors", "timeout")
-		if names[d.Text("on", "")] == activity.Name {
-			add(d.Text("id", ""), declared.Policy(t, d), behaving(t, d.List("behave")))
+		if activityByDecorator[d.Text("on", "")] == activity.Name {
+			add(d.Text("id", ""), declared.Policy(t, d), behaviorOf(t, d.List("behave")))
 		}
 	}
 	if len(activity.Handlers) == 0 { // registered handlers replace Kopf's own
@@ -66,8 +67,8 @@ func played(t *testing.T, input vectors.Fields) map[string]any {
 	return got
 }
 
-// behaving returns a function that follows the list, one item per call, and repeats the last item.
-func behaving(t *testing.T, list []any) func(call int) (any, error) {
+// behaviorOf returns a function that follows the list, one item per call, and repeats the last item.
+func behaviorOf(t *testing.T, list []any) func(call int) (any, error) {
 	return func(call int) (any, error) {
 		behave := vectors.Known(t, list[min(call, len(list)-1)], "takes", "return", "raise", "delay", "message")
 		if takes := vectors.Number(t, behave, "takes"); takes != nil {
@@ -81,6 +82,6 @@ func acting(
 	name, id string, policy handlers.Policy, call func(context.Context, *handlers.Invocation) (any, error),
 ) *adapters.HandlerChain {
 	return adapters.New(&handlers.Handler{
-		ID: id, Family: handlers.Acting, Policy: policy, Activity: name, Act: call,
+		ID: id, Family: handlers.Activity, Policy: policy, Activity: name, ActivityFunc: call,
 	}, nil)
 }

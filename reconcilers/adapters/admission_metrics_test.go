@@ -23,7 +23,7 @@ type hostile struct{ error }
 func (hostile) Permanent() bool { panic("boo") }
 
 // refusal is a permanent error, as Deny returns it.
-var refusal = permanentError{errBoo}
+var refusal = permanentError{errOrdinary}
 
 type permanentError struct{ error }
 
@@ -50,13 +50,13 @@ func TestMetricsOfAdmission(t *testing.T) {
 			"denied reason=DELETE",
 		},
 		"Unable": {
-			"a server error of the API counts as a failure", "CREATE", apierrors.NewInternalError(errBoo), false,
+			"a server error of the API counts as a failure", "CREATE", apierrors.NewInternalError(errOrdinary), false,
 			"failure reason=CREATE",
 		},
-		"Ordinary": {"an ordinary error counts as a failure", "CREATE", errBoo, false, "failure reason=CREATE"},
+		"Ordinary": {"an ordinary error counts as a failure", "CREATE", errOrdinary, false, "failure reason=CREATE"},
 		"Panic": {"a panic counts as a failure, even with a permanent error", "CREATE", refusal, true,
 			"failure reason=CREATE"},
-		"Hostile": {"an error whose methods panic counts as a failure", "CREATE", hostile{errBoo}, false,
+		"Hostile": {"an error whose methods panic counts as a failure", "CREATE", hostile{errOrdinary}, false,
 			"failure reason=CREATE"},
 		"Arbitrary": {"an unknown operation does not add a series", "anything", nil, false, "success reason="},
 	} {
@@ -109,7 +109,7 @@ func TestFailuresAreExpected(t *testing.T) {
 			},
 		},
 		"Daemon": {
-			"a daemon has no reason", handlers.Handler{Family: handlers.Spawning,
+			"a daemon has no reason", handlers.Handler{Family: handlers.Background,
 				Background: &handlers.BackgroundOptions{}},
 			map[string][]string{"fn failure": {""}, "fn retry": {""}},
 		},

@@ -25,13 +25,13 @@ func BenchmarkInterestInAndSelect(b *testing.B) {
 			ID: "handler_" + string(rune('a'+i)), Reason: []cause.Reason{
 				cause.Create, cause.Update, cause.Delete, "",
 			}[i%4],
-			Filters: []handlers.Filter{handlers.MatchLabels(selector)}, Function: i,
+			Filters: []handlers.Filter{handlers.MatchLabels(selector)}, FunctionKey: i,
 		}
 		if i%4 == 3 {
 			all[i].Field, all[i].NeedsChange = diff.Path{"spec"}, true
 		}
 	}
-	made := made(all...)
+	made := newChains(all...)
 	for _, o := range objects.All {
 		body, before := o.Changed(), o.Tree()
 		updated := cause.Detect(cause.Observation{

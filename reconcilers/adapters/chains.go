@@ -20,7 +20,7 @@ var chains = map[handlers.Family]chain{
 	// one adapter for its reason.
 	handlers.Changing: {
 		call,
-		[]listed{
+		[]namedAdapter{
 			{"Created", createdAdapter},
 			{"Updated", updatedAdapter},
 			{"Deleted", deletedAdapter},
@@ -40,13 +40,13 @@ var chains = map[handlers.Family]chain{
 			{"ErrorClasses", alwaysNeeded(ErrorClasses)},
 			{"SubHandlers", alwaysNeeded(SubHandlers)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
 	// Event handlers are called once for each event: they do not have progress, and no reason.
 	handlers.Watching: {
 		call,
-		[]listed{
+		[]namedAdapter{
 			{"Filters", filtersAdapter},
 			{"Answer", answerAdapter},
 			{"Observation", observationAdapter},
@@ -57,13 +57,13 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadlineAdapter},
 			{"ErrorClasses", alwaysNeeded(ErrorClasses)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
 	// Daemons and timers run outside of passes and do not hold slots. Their progress is in memory.
-	handlers.Spawning: {
+	handlers.Background: {
 		call,
-		[]listed{
+		[]namedAdapter{
 			{"Filters", filtersAdapter},
 			{"Progress", progressAdapter},
 			{"Answer", answerAdapter},
@@ -74,15 +74,15 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadlineAdapter},
 			{"ErrorClasses", alwaysNeeded(ErrorClasses)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
 	// Only asked, never called: they select the children that are watched for their owners.
-	handlers.Owning: {call, []listed{{"Filters", filtersAdapter}, {"Answer", answerAdapter}}},
+	handlers.Parent: {call, []namedAdapter{{"Filters", filtersAdapter}, {"Answer", answerAdapter}}},
 	// Handlers of the events of children. They have retries, and hold a slot like change handlers.
-	handlers.Tending: {
+	handlers.Child: {
 		call,
-		[]listed{
+		[]namedAdapter{
 			{"Filters", filtersAdapter},
 			{"Progress", progressAdapter},
 			{"Answer", answerAdapter},
@@ -94,24 +94,24 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadlineAdapter},
 			{"ErrorClasses", alwaysNeeded(ErrorClasses)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
 	handlers.Indexing: { // runs on the informer's goroutine: it has no deadline and is not measured
 		callIndex,
-		[]listed{
+		[]namedAdapter{
 			{"Filters", filtersAdapter},
 			{"Progress", progressAdapter},
 			{"Answer", answerAdapter},
 			{"Limits", limitsAdapter},
 			{"PlainErrors", alwaysNeeded(plainErrors)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
-	handlers.Acting: { // there is no object that could be filtered
+	handlers.Activity: { // there is no object that could be filtered
 		callActivity,
-		[]listed{
+		[]namedAdapter{
 			{"Progress", progressAdapter},
 			{"Answer", answerAdapter},
 			{"Observation", observationAdapter},
@@ -121,12 +121,12 @@ var chains = map[handlers.Family]chain{
 			{"Deadline", deadlineAdapter},
 			{"ErrorClasses", alwaysNeeded(ErrorClasses)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
 	handlers.Admitting: { // one request, one answer: no retries, and the API server sets the deadline
 		call,
-		[]listed{
+		[]namedAdapter{
 			{"Request", alwaysNeeded(requestAdapter)},
 			{"Filters", filtersAdapter},
 			{"Answer", answerAdapter},
@@ -135,22 +135,22 @@ var chains = map[handlers.Family]chain{
 			{"Metrics", metricsAdapter},
 			{"Verdict", alwaysNeeded(verdictAdapter)},
 			{"Recovery", alwaysNeeded(Recovery)},
-			{"Labels", labels},
+			{"Labels", labelsAdapter},
 		},
 	},
-	handlers.Reporting: {call, []listed{{"Filters", filtersAdapter}, {"Answer", answerAdapter}}},
+	handlers.Condition: {call, []namedAdapter{{"Filters", filtersAdapter}, {"Answer", answerAdapter}}},
 	// only asked, never called
 }
 
 // chain is the list of adapters of one family, around the innermost step.
 type chain struct {
 	innermost Func
-	adapters  []listed
+	adapters  []namedAdapter
 }
 
-// listed is one adapter and its name, which [execution.Stop] shows. For a handler that does not need it, make returns
-// nil.
-type listed struct {
+// namedAdapter is one adapter and its name, which [execution.Stop] shows. For a handler that does not need it, make
+// returns nil.
+type namedAdapter struct {
 	name string
 	make func(h *HandlerChain) Adapter
 }

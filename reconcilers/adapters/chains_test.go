@@ -87,21 +87,22 @@ func TestChains(t *testing.T) {
 		"WatchingFiltered": {
 			handler: handlers.Handler{Family: handlers.Watching, Field: field}, want: after(watching, "Filters"),
 		},
-		"Spawning": {handler: handlers.Handler{Family: handlers.Spawning}, want: spawning},
+		"Spawning": {handler: handlers.Handler{Family: handlers.Background}, want: spawning},
 		"SpawningTimeout": {
-			handler:  handlers.Handler{Family: handlers.Spawning, Policy: handlers.Policy{Timeout: ptr.To(time.Hour)}},
+			handler: handlers.Handler{Family: handlers.Background,
+				Policy: handlers.Policy{Timeout: ptr.To(time.Hour)}},
 			measured: true,
 			want: []string{
 				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery", "Labels",
 			},
 		},
 		"Acting": {
-			handler: handlers.Handler{Family: handlers.Acting}, want: []string{
+			handler: handlers.Handler{Family: handlers.Activity}, want: []string{
 				"Progress", "Answer", "Logging", "ErrorClasses", "Recovery", "Labels",
 			},
 		},
 		"ActingTimeout": {
-			handler: handlers.Handler{Family: handlers.Acting, Policy: limited}, measured: true, want: []string{
+			handler: handlers.Handler{Family: handlers.Activity, Policy: limited}, measured: true, want: []string{
 				"Progress", "Answer", "Logging", "Metrics", "Limits", "Deadline", "ErrorClasses", "Recovery", "Labels",
 			},
 		},
@@ -172,7 +173,7 @@ func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
 				want = append(want, h.ID)
 			}
 		}
-		selected, err := adapters.Select(t.Context(), made(list...), c, nil)
+		selected, err := adapters.Select(t.Context(), newChains(list...), c, nil)
 		if d := cmp.Diff(want, ids(selected)); d != "" || err != nil {
 			t.Errorf("facts %06b, reason %s: error %v, -want, +got:\n%s", facts, c.Reason, err, d)
 		}
@@ -188,10 +189,10 @@ func TestQuestionsCallNoFunction(t *testing.T) {
 		return nil, false, nil
 	}
 	acting := func(context.Context, *handlers.Invocation) (any, error) { calls++; return nil, nil }
-	for family := handlers.Changing; family <= handlers.Acting; family++ {
+	for family := handlers.Changing; family <= handlers.Activity; family++ {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family, Call: call, Index: &handlers.IndexWork{Call: indexing}, Reason: "",
-			Act: acting,
+			ActivityFunc: acting,
 		}, nil)
 		for question := execution.Interest; question <= execution.Due; question++ {
 			a := &execution.Attempt{Call: handlers.Invocation{Cause: updatedAdapter()}, Now: time.Now}

@@ -79,7 +79,7 @@ func TestFieldCriteria(t *testing.T) {
 			if err != nil || present != tc.present {
 				t.Errorf("%s: present is %v, error %v", tc.reason, present, err)
 			}
-			selected, err := adapters.Select(t.Context(), made(h), c, nil)
+			selected, err := adapters.Select(t.Context(), newChains(h), c, nil)
 			if err != nil || (len(selected) > 0) != tc.changed {
 				t.Errorf("%s: changed is %v, error %v", tc.reason, len(selected) > 0, err)
 			}
@@ -89,11 +89,11 @@ func TestFieldCriteria(t *testing.T) {
 
 func TestMatchingTakesAFunctionOnce(t *testing.T) {
 	all := []*handlers.Handler{
-		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "b", Family: handlers.Spawning, Function: 1},
-		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
-		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
+		{ID: "a", Family: handlers.Background, FunctionKey: 1}, {ID: "b", Family: handlers.Background, FunctionKey: 1},
+		{ID: "a", Family: handlers.Background, FunctionKey: 1}, {ID: "a", Family: handlers.Background, FunctionKey: 2},
+		{ID: "c", Family: handlers.Background}, {ID: "c", Family: handlers.Background},
 	}
-	matching, err := adapters.MatchingHandlers(t.Context(), made(all...),
+	matching, err := adapters.MatchingHandlers(t.Context(), newChains(all...),
 		&cause.Cause{Object: jsontext.NewFromValue(object{})}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 )
 
 // dependencyError is the permanent error of a sub-handler whose predecessors have failed permanently.
-type dependencyError struct{ lost []string }
+type dependencyError struct{ failedDependencies []string }
 
 // Error names the handlers that have failed.
 func (e *dependencyError) Error() string {
-	quoted := make([]string, 0, len(e.lost))
-	for _, id := range e.lost {
+	quoted := make([]string, 0, len(e.failedDependencies))
+	for _, id := range e.failedDependencies {
 		quoted = append(quoted, fmt.Sprintf("%q", id))
 	}
 	return "not called, because handlers that it depends on failed permanently: " + strings.Join(quoted, ", ")
@@ -37,9 +37,9 @@ func dependenciesAdapter(h *HandlerChain) Adapter {
 // failDependent fails the attempt without a call if a required predecessor has failed.
 func failDependent(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		if lost := a.Account.Lost; len(lost) > 0 {
+		if lost := a.Account.FailedDependencies; len(lost) > 0 {
 			a.Outcome = execution.Outcome{Final: true, Err: &dependencyError{lost}}
-			return stopAttempt(a, "Dependencies", execution.Stop{Why: execution.Missed, Expected: lost})
+			return stopAttempt(a, "Dependencies", execution.Stop{Reason: execution.DependencyFailed, Expected: lost})
 		}
 		return next.Reconcile(ctx, a)
 	})

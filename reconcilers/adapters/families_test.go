@@ -24,7 +24,7 @@ import (
 // logged at level 1.
 func TestLoggingByFamily(t *testing.T) {
 	awaited := progress.Wait{Child: "ConfigMap a", Until: time.Now().Add(time.Hour)}
-	denied := apierrors.NewForbidden(schema.GroupResource{}, "x", errBoo)
+	denied := apierrors.NewForbidden(schema.GroupResource{}, "x", errOrdinary)
 	tests := map[string]struct {
 		reason  string
 		handler handlers.Handler
@@ -34,25 +34,26 @@ func TestLoggingByFamily(t *testing.T) {
 	}{
 		"StoppedDaemon": {
 			"a daemon that is stopped with its object is logged at level 1",
-			handlers.Handler{Family: handlers.Spawning},
-			execution.Outcome{Aborted: true, Err: errBoo}, "Handler was stopped", 1.0,
+			handlers.Handler{Family: handlers.Background},
+			execution.Outcome{Aborted: true, Err: errOrdinary}, "Handler was stopped", 1.0,
 		},
 		"FailedDaemon": {
-			"a failed daemon is logged as an error", handlers.Handler{Family: handlers.Spawning},
-			execution.Outcome{Final: true, Err: errBoo}, "Handler failed permanently", nil,
+			"a failed daemon is logged as an error", handlers.Handler{Family: handlers.Background},
+			execution.Outcome{Final: true, Err: errOrdinary}, "Handler failed permanently", nil,
 		},
 		"InterruptedActivity": {
-			"an interrupted activity is logged without a retry, at level 0", handlers.Handler{Family: handlers.Acting},
-			execution.Outcome{Aborted: true, Err: errBoo}, "Handler was interrupted", 0.0,
+			"an interrupted activity is logged without a retry, at level 0",
+			handlers.Handler{Family: handlers.Activity},
+			execution.Outcome{Aborted: true, Err: errOrdinary}, "Handler was interrupted", 0.0,
 		},
 		"Activity": {
-			"an activity that succeeds is logged at level 0", handlers.Handler{Family: handlers.Acting},
+			"an activity that succeeds is logged at level 0", handlers.Handler{Family: handlers.Activity},
 			execution.Outcome{Final: true},
 			"Handler succeeded", 0.0,
 		},
 		"Probe": {
 			"a frequent activity that succeeds is logged at level 1",
-			handlers.Handler{Family: handlers.Acting, Often: true},
+			handlers.Handler{Family: handlers.Activity, IsFrequent: true},
 			execution.Outcome{Final: true}, "Handler succeeded", 1.0,
 		},
 		"Event": {
@@ -71,12 +72,12 @@ func TestLoggingByFamily(t *testing.T) {
 		},
 		"Awaiting": {
 			"a wait for a child is logged at level 0", handlers.Handler{},
-			execution.Outcome{Err: &execution.PendingError{Awaited: awaited}},
+			execution.Outcome{Err: &execution.PendingError{Wait: awaited}},
 			"Handler waits for an object", 0.0,
 		},
 		"AwaitingFinally": {
 			"a wait for a child that is given up is an error", handlers.Handler{},
-			execution.Outcome{Final: true, Err: &execution.PendingError{Awaited: awaited}},
+			execution.Outcome{Final: true, Err: &execution.PendingError{Wait: awaited}},
 			"Handler failed permanently", nil,
 		},
 		"NoObjection": {
@@ -92,11 +93,11 @@ func TestLoggingByFamily(t *testing.T) {
 		"DeniedPermanently": {
 			"a request that is denied by a permanent error is logged at level 0",
 			handlers.Handler{Family: handlers.Admitting},
-			execution.AdmissionOutcome(permanent{errBoo}), "Handler denies the request", 0.0,
+			execution.AdmissionOutcome(permanent{errOrdinary}), "Handler denies the request", 0.0,
 		},
 		"FailedReview": {
 			"an admission handler that fails is logged as an error", handlers.Handler{Family: handlers.Admitting},
-			execution.AdmissionOutcome(errBoo), "Handler failed; the request is denied", nil,
+			execution.AdmissionOutcome(errOrdinary), "Handler failed; the request is denied", nil,
 		},
 	}
 	for name, tc := range tests {
@@ -133,11 +134,11 @@ func TestEndsByFamily(t *testing.T) {
 		cause   error
 		aborted bool
 	}{
-		"DeletedDaemon": {"a daemon with an error after its object was deleted is aborted", handlers.Spawning,
+		"DeletedDaemon": {"a daemon with an error after its object was deleted is aborted", handlers.Background,
 			execution.ErrDeleted, true},
-		"UnmatchedDaemon": {"a daemon with an error after its object stopped matching is aborted", handlers.Spawning,
+		"UnmatchedDaemon": {"a daemon with an error after its object stopped matching is aborted", handlers.Background,
 			execution.ErrUnmatched, true},
-		"RunningDaemon": {"a daemon with an error that was not stopped has failed", handlers.Spawning, nil, false},
+		"RunningDaemon": {"a daemon with an error that was not stopped has failed", handlers.Background, nil, false},
 		"Change": {"a change handler with an error during a deletion has failed", handlers.Changing,
 			execution.ErrDeleted, false},
 		"Exit": {"a change handler with an error during an exit is aborted", handlers.Changing,
@@ -149,10 +150,10 @@ func TestEndsByFamily(t *testing.T) {
 		if tc.cause != nil {
 			cancel(tc.cause)
 		}
-		a := attemptOf(returning(errBoo))
+		a := attemptOf(returning(errOrdinary))
 		a.Call.Handler.Family = tc.family
 		got := attempt(ctx, t, adapters.ChainAdapters(calling(), adapters.ErrorClasses), a)
-		if cancel(nil); got.Aborted != tc.aborted || !errors.Is(got.Err, errBoo) {
+		if cancel(nil); got.Aborted != tc.aborted || !errors.Is(got.Err, errOrdinary) {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
 		}
 	}
@@ -176,13 +177,13 @@ func TestRunningEndsWithTheReasonOfThePass(t *testing.T) {
 
 // subs are sub-handlers that count their runs and return an error.
 type subs struct {
-	ran int
-	err error
+	runCount int
+	err      error
 }
 
 func (d *subs) Declare(*handlers.Handler) error { return nil }
 
-func (d *subs) Run(context.Context, *handlers.Lifecycle) error { d.ran++; return d.err }
+func (d *subs) Run(context.Context, *handlers.Lifecycle) error { d.runCount++; return d.err }
 
 func (d *subs) RecordOf(string) (progress.Record, error) { return progress.Record{}, nil }
 
@@ -193,15 +194,15 @@ func TestSubHandlersRunAfterASuccess(t *testing.T) {
 		ran      int
 		want     error
 	}{
-		{"sub-handlers do not run after an error of the function", errBoo, nil, 0, errBoo},
+		{"sub-handlers do not run after an error of the function", errOrdinary, nil, 0, errOrdinary},
 		{"sub-handlers run after a success of the function", nil, nil, 1, nil},
-		{"an error of a sub-handler is returned", nil, errBoo, 1, errBoo},
+		{"an error of a sub-handler is returned", nil, errOrdinary, 1, errOrdinary},
 	} {
 		below, a := &subs{err: tc.sub}, attemptOf(returning(tc.own))
 		a.Call.Subs = below
 		_, err := adapters.ChainAdapters(calling(), adapters.SubHandlers).Reconcile(t.Context(), a)
-		if below.ran != tc.ran || !errors.Is(err, tc.want) {
-			t.Errorf("%s: sub-handlers ran %d times, error %v", tc.reason, below.ran, err)
+		if below.runCount != tc.ran || !errors.Is(err, tc.want) {
+			t.Errorf("%s: sub-handlers ran %d times, error %v", tc.reason, below.runCount, err)
 		}
 	}
 }
@@ -237,7 +238,7 @@ func TestStopsAreReported(t *testing.T) {
 		"Lost": {
 			"a handler after a failed one is not called, and fails permanently",
 			handlers.Handler{After: []string{"other"}}, nil, true, []string{"other"},
-			string(execution.Missed),
+			string(execution.DependencyFailed),
 		},
 		"NothingLost": {
 			"a handler after a successful one is called", handlers.Handler{After: []string{"other"}}, nil, true, nil,
@@ -248,9 +249,10 @@ func TestStopsAreReported(t *testing.T) {
 			a, called := attemptOf(nil), false
 			tc.handler.ID = "fn"
 			tc.handler.Call = func(context.Context, *handlers.Invocation) error { called = true; return nil }
-			a.Call.Handler, a.Call.Admission, a.Selected, a.Account.Lost = &tc.handler, tc.asked, tc.selected, tc.lost
+			a.Call.Handler, a.Call.Admission, a.Selected, a.Account.FailedDependencies = &tc.handler, tc.asked,
+				tc.selected, tc.lost
 			attempt(t.Context(), t, adapters.New(&tc.handler, nil), a)
-			if got := string(a.Stopped.Why); got != tc.want || called != (tc.want == "") {
+			if got := string(a.Stop.Reason); got != tc.want || called != (tc.want == "") {
 				t.Errorf("%s: stopped by %q, want %q; called: %v", tc.reason, got, tc.want, called)
 			}
 			if tc.lost != nil && (!a.Outcome.Final || !execution.IsPermanent(a.Outcome.Err)) {
@@ -261,13 +263,13 @@ func TestStopsAreReported(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	broken := func(context.Context, *cause.Cause) (bool, error) { return false, errBoo }
+	broken := func(context.Context, *cause.Cause) (bool, error) { return false, errOrdinary }
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	deletion := func(f ...handlers.Filter) *handlers.Handler {
 		return &handlers.Handler{ID: "d", Reason: cause.Delete, Filters: f}
 	}
 	daemon := func(f ...handlers.Filter) *handlers.Handler {
-		return &handlers.Handler{ID: "s", Family: handlers.Spawning, Filters: f}
+		return &handlers.Handler{ID: "s", Family: handlers.Background, Filters: f}
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -285,7 +287,7 @@ func TestHolds(t *testing.T) {
 			[]*handlers.Handler{deletion(broken), daemon()}, false, true},
 		"BrokenDaemon": {"a daemon's filter that fails is an error", []*handlers.Handler{daemon(broken)}, false, true},
 	} {
-		all := adapters.Families{Changing: of(handlers.Changing, tc.all), Spawning: of(handlers.Spawning, tc.all)}
+		all := adapters.Families{Changing: of(handlers.Changing, tc.all), Background: of(handlers.Background, tc.all)}
 		got, err := adapters.AnyHolds(t.Context(), all, &cause.Cause{Object: jsontext.NewFromValue(object{})})
 		if got != tc.want || (err != nil) != tc.fails {
 			t.Errorf("%s: %s: got %v, error %v", name, tc.reason, got, err)

@@ -31,7 +31,7 @@ func fieldChangedAdapter(h *HandlerChain) Adapter {
 			}); err != nil {
 				return reconcile.Result{}, err
 			}
-			if stop.Why != "" {
+			if stop.Reason != "" {
 				return stopAttempt(a, "FieldChanged", stop)
 			}
 			return next.Reconcile(ctx, a)
@@ -47,11 +47,11 @@ func decideOnField(h *handlers.Handler, then, now map[string]any) execution.Stop
 	after, hasAfter := diff.ResolvePath(now, h.Field)
 	switch {
 	case h.NeedsChange && hadBefore == hasAfter && diff.Equal(before, after):
-		return execution.Stop{Why: execution.Unchanged, Found: after}
+		return execution.Stop{Reason: execution.Unchanged, Found: after}
 	case h.From != nil && !h.From(before, hadBefore):
-		return execution.Stop{Why: execution.OtherChange, Found: before}
+		return execution.Stop{Reason: execution.OtherChange, Found: before}
 	case h.To != nil && !h.To(after, hasAfter):
-		return execution.Stop{Why: execution.OtherChange, Found: after}
+		return execution.Stop{Reason: execution.OtherChange, Found: after}
 	default:
 		return execution.Stop{}
 	}

@@ -38,9 +38,9 @@ func filtersAdapter(h *HandlerChain) Adapter {
 			// A negative number is the value pattern of the field, see [handlers.Handler.MatchesObject].
 			case filter < 0:
 				found, _ := diff.ResolvePath(description.PresentState(a.Call.Cause), description.Field)
-				return stopAttempt(a, "Filters", execution.Stop{Why: execution.OtherValue, Found: found})
+				return stopAttempt(a, "Filters", execution.Stop{Reason: execution.OtherValue, Found: found})
 			default:
-				return stopAttempt(a, "Filters", execution.Stop{Why: execution.FilteredOut, Filter: filter})
+				return stopAttempt(a, "Filters", execution.Stop{Reason: execution.FilteredOut, Filter: filter})
 			}
 		})
 	}

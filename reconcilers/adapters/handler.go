@@ -44,7 +44,7 @@ func HandlerIDs(all []*HandlerChain) []string {
 var _ Reconciler = (*HandlerChain)(nil)
 
 // Families are the handlers of one resource by family, each list in the order of registration.
-type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning, Tending, Reporting []*HandlerChain }
+type Families struct{ Changing, Watching, Background, Indexing, Admitting, Parent, Child, Condition []*HandlerChain }
 
 // errGoexit is the error of a function that ends its goroutine instead of returning, as t.FailNow does in tests.
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
@@ -87,19 +87,19 @@ func ByFamily(all []*HandlerChain) (found Families) {
 			found.Changing = append(found.Changing, h)
 		case handlers.Watching:
 			found.Watching = append(found.Watching, h)
-		case handlers.Spawning:
-			found.Spawning = append(found.Spawning, h)
+		case handlers.Background:
+			found.Background = append(found.Background, h)
 		case handlers.Indexing:
 			found.Indexing = append(found.Indexing, h)
 		case handlers.Admitting:
 			found.Admitting = append(found.Admitting, h)
-		case handlers.Owning:
-			found.Owning = append(found.Owning, h)
-		case handlers.Tending:
-			found.Tending = append(found.Tending, h)
-		case handlers.Reporting:
-			found.Reporting = append(found.Reporting, h)
-		case handlers.Acting: // activities do not belong to a resource
+		case handlers.Parent:
+			found.Parent = append(found.Parent, h)
+		case handlers.Child:
+			found.Child = append(found.Child, h)
+		case handlers.Condition:
+			found.Condition = append(found.Condition, h)
+		case handlers.Activity: // activities do not belong to a resource
 		}
 	}
 	return found
@@ -113,14 +113,14 @@ func (h *HandlerChain) AdapterNames() []string { return h.names }
 // also for another handler. If the answer is no, the attempt's Stopped has the reason. The error is that of a filter.
 func (h *HandlerChain) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
 	// Asking makes the Answer adapter end the chain before the call.
-	a.Call.Handler, a.Asking = h.Description, question
+	a.Call.Handler, a.Question = h.Description, question
 	// Clear the answer to the former question.
-	if a.Stopped.By != "" {
-		a.Stopped = execution.Stop{}
+	if a.Stop.Adapter != "" {
+		a.Stop = execution.Stop{}
 	}
 	_, err := h.chain.Reconcile(ctx, a)
-	a.Asking = 0
-	return err == nil && a.Stopped.By == "", err
+	a.Question = 0
+	return err == nil && a.Stop.Adapter == "", err
 }
 
 // Start runs the attempt on a goroutine of its own, because the function may end the goroutine. The returned channel is
@@ -134,7 +134,7 @@ func (h *HandlerChain) Start(ctx context.Context, a *execution.Attempt) (done <-
 		// the channel is closed last.
 		defer a.CloseForChanges()
 		began := a.Now()
-		defer func() { a.Took = a.Now().Sub(began) }()
+		defer func() { a.Duration = a.Now().Sub(began) }()
 		returned := false
 		defer func() {
 			if !returned {
@@ -154,14 +154,14 @@ func (h *HandlerChain) Start(ctx context.Context, a *execution.Attempt) (done <-
 }
 
 // reserved is the initial stack size for functions, in bytes. It covers the frames of all adapters and of a decoder.
-const reserved = 12 << 10
+const initialStackSize = 12 << 10
 
 // reserveStack grows the stack of a new goroutine while it is still empty. Otherwise it would grow in steps during the
 // call, and each step would copy all frames of the adapters and the decoder.
 //
 //go:noinline
 func reserveStack() {
-	var frame [reserved]byte
+	var frame [initialStackSize]byte
 	runtime.KeepAlive(&frame)
 }
 
@@ -181,12 +181,12 @@ func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 
 // callIndex is the innermost step of index functions. The returned entries are stored in the attempt.
 func callIndex(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
-	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
+	a.Entries, a.KeepEntries, err = a.Call.Handler.Index.Call(ctx, &a.Call)
 	return reconcile.Result{}, err
 }
 
 // callActivity is the innermost step of activity handlers. The returned value is stored in the attempt.
 func callActivity(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
-	a.Returned, err = a.Call.Handler.Act(ctx, &a.Call)
+	a.ActivityResult, err = a.Call.Handler.ActivityFunc(ctx, &a.Call)
 	return reconcile.Result{}, err
 }

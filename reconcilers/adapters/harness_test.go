@@ -21,7 +21,7 @@ import (
 
 type object = map[string]any
 
-var errBoo = errors.New("boo")
+var errOrdinary = errors.New("boo")
 
 // undecodable is the error of a typed handler whose object does not decode.
 type undecodable struct{ error }
@@ -92,8 +92,8 @@ func logging(ctx context.Context) (context.Context, *[]string) {
 	return logf.IntoContext(ctx, log), lines
 }
 
-// made returns the Reconcilers of handlers, as an operator sets them up.
-func made(all ...*handlers.Handler) []*adapters.HandlerChain {
+// newChains returns the Reconcilers of handlers, as an operator sets them up.
+func newChains(all ...*handlers.Handler) []*adapters.HandlerChain {
 	list := make([]*adapters.HandlerChain, 0, len(all))
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))
@@ -103,14 +103,14 @@ func made(all ...*handlers.Handler) []*adapters.HandlerChain {
 
 // of returns the handlers of one family.
 func of(family handlers.Family, all []*handlers.Handler) []*adapters.HandlerChain {
-	return slices.DeleteFunc(made(all...),
+	return slices.DeleteFunc(newChains(all...),
 		func(h *adapters.HandlerChain) bool { return h.Description.Family != family })
 }
 
 // withReason sets the facts of a cause that follow from its reason, for causes of vectors and tests that have only a
 // reason.
 func withReason(c *cause.Cause, reason cause.Reason) *cause.Cause {
-	c.Reason, c.Gone, c.Held = reason, reason == cause.Gone, reason == cause.Delete
+	c.Reason, c.Gone, c.HasFinalizer = reason, reason == cause.Gone, reason == cause.Delete
 	c.Deleting = c.Deleting || reason == cause.Delete || reason == cause.Free
 	c.Handled, c.Changed = reason != cause.Create, reason == cause.Update
 	return c

@@ -21,7 +21,7 @@ func TestInterestIn(t *testing.T) {
 		"Nobody": {reason: "without handlers, there is no interest"},
 		"OtherFamilies": {
 			reason: "handlers of other families do not count", all: []*handlers.Handler{
-				{Family: handlers.Spawning}, {Family: handlers.Watching, Reason: cause.Delete},
+				{Family: handlers.Background}, {Family: handlers.Watching, Reason: cause.Delete},
 			},
 		},
 		"FilteredOut": {
@@ -35,35 +35,35 @@ func TestInterestIn(t *testing.T) {
 		"OtherReason": {
 			reason: "the reason does not count, because it can change later",
 			all:    []*handlers.Handler{{Reason: cause.Create}},
-			want:   adapters.ObjectInterest{Changing: true},
+			want:   adapters.ObjectInterest{HasChangeHandler: true},
 		},
 		"FieldUnchanged": {
 			reason: "a change of the field does not count, because it can come later",
 			all:    []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}},
-			want:   adapters.ObjectInterest{Changing: true},
+			want:   adapters.ObjectInterest{HasChangeHandler: true},
 		},
 		"Delete": {
 			reason: "a required deletion handler needs the finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Filters: yes},
 			},
-			want: adapters.ObjectInterest{Changing: true, Finalizer: true},
+			want: adapters.ObjectInterest{HasChangeHandler: true, NeedsFinalizer: true},
 		},
 		"Optional": {
 			reason: "an optional deletion handler does not need the finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Optional: true},
 			},
-			want: adapters.ObjectInterest{Changing: true},
+			want: adapters.ObjectInterest{HasChangeHandler: true},
 		},
 		"DeleteLater": {
 			reason: "all handlers are evaluated until one needs the finalizer", want: adapters.ObjectInterest{
-				Changing: true, Finalizer: true,
+				HasChangeHandler: true, NeedsFinalizer: true,
 			},
 			all: []*handlers.Handler{{Family: handlers.Watching}, {Reason: cause.Create}, {Reason: cause.Update},
 				{Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
 		},
 		"EnoughKnown": {
 			reason: "no filter is evaluated after a handler that needs the finalizer", want: adapters.ObjectInterest{
-				Changing: true, Finalizer: true,
+				HasChangeHandler: true, NeedsFinalizer: true,
 			},
 			all: []*handlers.Handler{
 				{Reason: cause.Delete}, {Filters: []handlers.Filter{failing}},
@@ -73,7 +73,7 @@ func TestInterestIn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := adapters.InterestIn(t.Context(), made(tc.all...), updatedAdapter(), nil)
+			got, err := adapters.InterestIn(t.Context(), newChains(tc.all...), updatedAdapter(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

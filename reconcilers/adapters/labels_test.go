@@ -32,13 +32,13 @@ func TestLabels(t *testing.T) {
 	parent := &handlers.Handler{ID: "fn", Family: handlers.Changing}
 	for want, h := range map[string]*handlers.Handler{
 		`"Pod" true of "fn"`:   {ID: "fn", Family: handlers.Watching, Call: call},
-		`"Pod" true of "d"`:    {ID: "d", Family: handlers.Spawning, Call: call},
+		`"Pod" true of "d"`:    {ID: "d", Family: handlers.Background, Call: call},
 		`"Pod" true of "ix"`:   {ID: "ix", Family: handlers.Indexing, Index: indexing},
 		`"Pod" true of "fn/*"`: (&handlers.Handler{ID: "part", Call: call}).AsSubHandler(parent),
-		`"" true of "begin"`:   {ID: "begin", Family: handlers.Acting, Act: acting},
+		`"" true of "begin"`:   {ID: "begin", Family: handlers.Activity, ActivityFunc: acting},
 	} {
 		c := &cause.Cause{Object: jsontext.NewFromValue(object{"kind": "Pod"})}
-		if h.Act != nil {
+		if h.ActivityFunc != nil {
 			c.Object = nil
 		}
 		adapters.New(h, nil).RunAttempt(t.Context(), execution.NewAttempt(h, c, nil))

@@ -31,9 +31,9 @@ func Limits(next Reconciler) Reconciler {
 // [execution.Limits.ExceededError] does.
 func exceededLimit(l execution.Limits) execution.Stop {
 	if timeout := l.Policy.Timeout; timeout != nil && l.Runtime >= *timeout {
-		return execution.Stop{Why: execution.Exceeded, Expected: *timeout, Found: l.Runtime}
+		return execution.Stop{Reason: execution.Exceeded, Expected: *timeout, Found: l.Runtime}
 	}
-	return execution.Stop{Why: execution.Exceeded, Expected: *l.Policy.Retries, Found: l.Retries}
+	return execution.Stop{Reason: execution.Exceeded, Expected: *l.Policy.Retries, Found: l.Retries}
 }
 
 // deadlineAdapter is for handlers with a timeout.

@@ -147,7 +147,7 @@ func TestRecovery(t *testing.T) {
 			call:   func(context.Context, *handlers.Invocation) error { panic(nil) }, //nolint:govet // that is the case
 			want:   (&panics.PanicError{Value: new(runtime.PanicNilError)}).Error(),
 		},
-		"Error": {reason: "an error is returned as it is", call: returning(errBoo), want: "boo"},
+		"Error": {reason: "an error is returned as it is", call: returning(errOrdinary), want: "boo"},
 		"None":  {reason: "without an error, none is returned", call: returning(nil)},
 	}
 	for name, tc := range tests {

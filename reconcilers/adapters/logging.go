@@ -58,7 +58,7 @@ type linePoster interface {
 func postingLogger(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 	poster, lines := a.Call.Events.(linePoster)
 	family := a.Call.Handler.Family
-	if !lines || family != handlers.Changing && family != handlers.Spawning {
+	if !lines || family != handlers.Changing && family != handlers.Background {
 		return log
 	}
 	return poster.Logger(log, a.Call.Cause.Body(), told...)
@@ -77,16 +77,16 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	switch {
 	case o.Blocked:
 		log.Error(o.Err, "Cannot call the handler with this object; waiting until the object changes")
-	case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
+	case o.Aborted && a.Call.Handler.Family == handlers.Background:
 		// Stopping is the normal end of a daemon.
 		log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
-	case o.Aborted && a.Call.Handler.Family == handlers.Acting:
+	case o.Aborted && a.Call.Handler.Family == handlers.Activity:
 		log.Info("Handler was interrupted", "error", o.Err.Error())
 	case o.Aborted:
 		// The operator exits or is paused. The attempt does not count.
 		log.Info("Handler was interrupted; calling it again later", "error", o.Err.Error())
-	case errors.As(o.Err, &pending) && !o.Final && !pending.Awaited.Until.IsZero():
-		log.Info("Handler waits for an object", "object", pending.Awaited.Child, "until", pending.Awaited.Until)
+	case errors.As(o.Err, &pending) && !o.Final && !pending.Wait.Until.IsZero():
+		log.Info("Handler waits for an object", "object", pending.Wait.Child, "until", pending.Wait.Until)
 	case errors.As(o.Err, &pending) && !o.Final:
 		log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
 	case o.Ignored != nil:
@@ -121,8 +121,8 @@ func logVerdict(log logr.Logger, o execution.Outcome) {
 
 // isCalledOften reports whether the handler is called so often that its successes are only logged at the debug level.
 func isCalledOften(h *handlers.Handler) bool {
-	if h.Family == handlers.Acting {
-		return h.Often
+	if h.Family == handlers.Activity {
+		return h.IsFrequent
 	}
 	return h.Family != handlers.Changing
 }
@@ -137,11 +137,11 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	// Event handlers are called once, so they do not have an attempt number.
 	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
-		return logging.WithFormattedValues(log, append(values, "type", a.Call.Cause.Type)...)
-	case handlers.Tending:
+		return logging.WithFormattedValues(log, append(values, "type", a.Call.Cause.EventType)...)
+	case handlers.Child:
 		child := &unstructured.Unstructured{Object: a.Call.Child}
-		values = append(values, "type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
-	case handlers.Acting:
+		values = append(values, "type", a.Call.Cause.EventType, "child", child.GetKind()+" "+child.GetName())
+	case handlers.Activity:
 		values = append(values, "activity", h.Activity)
 	case handlers.Changing:
 		values = append(values, "reason", a.Call.Cause.Reason)

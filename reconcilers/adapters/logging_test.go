@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// settling returns an attempt whose function sets the given outcome, and a chain that logs it.
-func settling(o execution.Outcome) (*execution.Attempt, adapters.Reconciler) {
+// loggingChain returns an attempt whose function sets the given outcome, and a chain that logs it.
+func loggingChain(o execution.Outcome) (*execution.Attempt, adapters.Reconciler) {
 	a := attemptOf(nil)
 	a.Call.Handler.Call = func(context.Context, *handlers.Invocation) error { a.Outcome = o; return nil }
 	return a, adapters.ChainAdapters(calling(), adapters.Logging)
@@ -45,23 +45,24 @@ func TestOutcomesAreLogged(t *testing.T) {
 		want    map[string]any // besides the names
 	}{
 		"Permanent": {
-			reason: "a permanent failure is an error", outcome: execution.Outcome{Final: true, Err: errBoo},
+			reason: "a permanent failure is an error", outcome: execution.Outcome{Final: true, Err: errOrdinary},
 			want: map[string]any{"msg": "Handler failed permanently", "error": "boo"},
 		},
 		"Later": {
 			reason:  "a temporary failure is an error, with the delay",
-			outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},
+			outcome: execution.Outcome{Err: errOrdinary, Delay: ptr.To(90 * time.Second)},
 			want: map[string]any{
 				"msg": "Handler failed temporarily; retrying", "error": "boo", "after": "1m30s",
 			},
 		},
 		"AtOnce": {
-			reason: "a failure without a delay is logged as retried at once", outcome: execution.Outcome{Err: errBoo},
-			want: map[string]any{"msg": "Handler failed temporarily; retrying at once", "error": "boo"},
+			reason:  "a failure without a delay is logged as retried at once",
+			outcome: execution.Outcome{Err: errOrdinary},
+			want:    map[string]any{"msg": "Handler failed temporarily; retrying at once", "error": "boo"},
 		},
 		"Blocked": {
 			reason: "an object that cannot be decoded is an error", outcome: execution.Outcome{
-				Aborted: true, Blocked: true, Err: errBoo,
+				Aborted: true, Blocked: true, Err: errOrdinary,
 			},
 			want: map[string]any{
 				"msg": "Cannot call the handler with this object; waiting until the object changes", "error": "boo",
@@ -69,14 +70,15 @@ func TestOutcomesAreLogged(t *testing.T) {
 		},
 		"Aborted": {
 			reason:  "an interruption by the operator is not an error",
-			outcome: execution.Outcome{Aborted: true, Err: errBoo},
+			outcome: execution.Outcome{Aborted: true, Err: errOrdinary},
 			want: map[string]any{
 				"msg": "Handler was interrupted; calling it again later", "error": "boo", "level": 0.0,
 			},
 		},
 		"Ignored": {
-			reason: "an ignored error is logged as an error", outcome: execution.Outcome{Final: true, Ignored: errBoo},
-			want: map[string]any{"msg": "Handler failed; its errors are ignored", "error": "boo"},
+			reason:  "an ignored error is logged as an error",
+			outcome: execution.Outcome{Final: true, Ignored: errOrdinary},
+			want:    map[string]any{"msg": "Handler failed; its errors are ignored", "error": "boo"},
 		},
 		"Panic": {
 			reason: "the stack of a panic is logged", outcome: execution.Outcome{Err: panicked},
@@ -107,7 +109,7 @@ func TestOutcomesAreLogged(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			ctx, lines := logging(t.Context())
-			a, chain := settling(tc.outcome)
+			a, chain := loggingChain(tc.outcome)
 			attempt(ctx, t, chain, a)
 			tc.want["logger"], tc.want["handler"], tc.want["reason"], tc.want["attempt"] = "", "fn", "create", 1.0
 			if d := cmp.Diff(tc.want, lineOf(t, *lines)); d != "" {

@@ -19,7 +19,7 @@ import (
 )
 
 // The outcomes that may need attention, as values of the metrics' outcome label.
-const failure, retry, denied = "failure", "retry", "denied"
+const outcomeFailure, outcomeRetry, outcomeDenied = "failure", "retry", "denied"
 
 // metricsAdapter is for operators with metrics.
 func metricsAdapter(h *HandlerChain) Adapter {
@@ -85,11 +85,11 @@ func outcomeLabel(a *execution.Attempt) string {
 	case o.Final && o.Err == nil:
 		return "success"
 	case o.Final && isDenial(o.Denial):
-		return denied
+		return outcomeDenied
 	case o.Final:
-		return failure
+		return outcomeFailure
 	default:
-		return retry
+		return outcomeRetry
 	}
 }
 
@@ -110,18 +110,18 @@ type Occupation struct {
 	running map[*execution.Attempt]occupied
 }
 
-var _ execution.Place = (*Occupation)(nil)
+var _ execution.Slot = (*Occupation)(nil)
 
 // occupied is the time since when a slot is held, and until when it may be; a zero until means without a limit.
 type occupied struct{ since, until time.Time }
 
-// Holder is a handler that holds slots.
-type Holder struct {
+// SlotHolder is a handler that holds slots.
+type SlotHolder struct {
 	Handler string
 	// Objects is the number of its slots: one for each object.
 	Objects int
-	// Longest is the longest time for which it has held one of its present slots.
-	Longest time.Duration
+	// LongestHold is the longest time for which it has held one of its present slots.
+	LongestHold time.Duration
 	// Overdue is the longest time for which it has continued after its timeout; zero without a timeout, or before it.
 	Overdue time.Duration
 }
@@ -134,11 +134,11 @@ func occupationAdapter(h *HandlerChain) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			// The slot is optional: see kind.Kind.
-			if a.Place == nil {
+			if a.Slot == nil {
 				return next.Reconcile(ctx, a)
 			}
-			a.Place.Enter(a)
-			defer a.Place.Leave(a)
+			a.Slot.Enter(a)
+			defer a.Slot.Leave(a)
 			return next.Reconcile(ctx, a)
 		})
 	}
@@ -173,23 +173,23 @@ func (o *Occupation) Leave(a *execution.Attempt) {
 }
 
 // SlotHolders returns the handlers that hold slots now, those with the most slots first.
-func (o *Occupation) SlotHolders() (all []Holder) {
+func (o *Occupation) SlotHolders() (all []SlotHolder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for a, now := range o.running {
 		// Few handlers hold slots at the same time, so a linear search is enough.
-		at := slices.IndexFunc(all, func(h Holder) bool { return h.Handler == a.Call.Handler.ID })
+		at := slices.IndexFunc(all, func(h SlotHolder) bool { return h.Handler == a.Call.Handler.ID })
 		if at < 0 {
-			at, all = len(all), append(all, Holder{Handler: a.Call.Handler.ID})
+			at, all = len(all), append(all, SlotHolder{Handler: a.Call.Handler.ID})
 		}
 		all[at].Objects++
-		all[at].Longest = max(all[at].Longest, time.Since(now.since))
+		all[at].LongestHold = max(all[at].LongestHold, time.Since(now.since))
 		if !now.until.IsZero() {
 			all[at].Overdue = max(all[at].Overdue, time.Since(now.until))
 		}
 	}
 	// Sort by the number of slots, then by id, so that messages are stable.
-	slices.SortFunc(all, func(a, b Holder) int {
+	slices.SortFunc(all, func(a, b SlotHolder) int {
 		if a.Objects != b.Objects {
 			return b.Objects - a.Objects
 		}
@@ -207,9 +207,9 @@ type kindLabels struct {
 	labels pprof.LabelSet
 }
 
-// labels sets profiler labels on the goroutine while the function runs; goroutines that the function starts inherit
-// them. Profiles of the process can then be grouped by handler.
-func labels(h *HandlerChain) Adapter {
+// labelsAdapter sets profiler labels on the goroutine while the function runs; goroutines that the function starts
+// inherit them. Profiles of the process can then be grouped by handler.
+func labelsAdapter(h *HandlerChain) Adapter {
 	id := h.Description.MetricsLabel()
 	var last atomic.Pointer[kindLabels] // most handlers have one kind: do not build the labels for each attempt
 	return func(next Reconciler) Reconciler {

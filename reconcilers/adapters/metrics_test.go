@@ -60,23 +60,26 @@ func TestMetricsCountOutcomes(t *testing.T) {
 		want    string
 	}{
 		"Failure": {
-			reason: "a permanent failure is counted as a failure", outcome: execution.Outcome{Final: true, Err: errBoo},
-			want: "failure",
+			reason:  "a permanent failure is counted as a failure",
+			outcome: execution.Outcome{Final: true, Err: errOrdinary},
+			want:    "failure",
 		},
-		"Retry": {reason: "a failure that is retried is counted as a retry", outcome: execution.Outcome{Err: errBoo},
-			want: "retry"},
+		"Retry": {reason: "a failure that is retried is counted as a retry",
+			outcome: execution.Outcome{Err: errOrdinary},
+			want:    "retry"},
 		"Aborted": {
-			reason: "an aborted attempt is counted as aborted", outcome: execution.Outcome{Aborted: true, Err: errBoo},
-			want: "aborted",
+			reason:  "an aborted attempt is counted as aborted",
+			outcome: execution.Outcome{Aborted: true, Err: errOrdinary},
+			want:    "aborted",
 		},
 		"Blocked": {
 			reason:  "a blocked attempt is counted as aborted",
-			outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
+			outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errOrdinary},
 			want:    "aborted",
 		},
 		"Ignored": {
 			reason:  "an ignored error is counted, so that alerts can use it",
-			outcome: execution.Outcome{Final: true, Ignored: errBoo}, want: "ignored",
+			outcome: execution.Outcome{Final: true, Ignored: errOrdinary}, want: "ignored",
 		},
 		"Success": {reason: "a success is counted as a success", outcome: execution.Outcome{Final: true},
 			want: "success"},
@@ -113,8 +116,8 @@ func TestMetricsCountOutcomes(t *testing.T) {
 // reason.
 func TestMetricsOfActivities(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := &handlers.Handler{ID: "fn", Family: handlers.Acting, Activity: "startup"}
-	h.Act = func(context.Context, *handlers.Invocation) (any, error) { return nil, nil }
+	h := &handlers.Handler{ID: "fn", Family: handlers.Activity, Activity: "startup"}
+	h.ActivityFunc = func(context.Context, *handlers.Invocation) (any, error) { return nil, nil }
 	a := execution.NewAttempt(h, &cause.Cause{Reason: "startup"}, nil)
 	a.Now = func() time.Time { return time.Time{} }
 	attempt(t.Context(), t, wholeChain(newMetrics(t, "op", registry)), a)
@@ -150,7 +153,7 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 func TestMetricsSeeTheWholeChain(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	chain := wholeChain(newMetrics(t, "op", registry))
-	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Invocation) error { panic(errBoo) }))
+	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Invocation) error { panic(errOrdinary) }))
 	refused := attemptOf(returning(nil))
 	refused.Limits.Policy.Retries = ptr.To(0)
 	attempt(t.Context(), t, chain, refused)

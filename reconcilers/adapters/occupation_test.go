@@ -39,10 +39,11 @@ func TestHolders(t *testing.T) {
 		time.Sleep(time.Minute)
 		enter("late", ptr.To(time.Hour), 2*time.Hour)
 		time.Sleep(time.Minute)
-		want := []adapters.Holder{
-			{Handler: "many", Objects: 3, Longest: 2 * time.Minute},
-			{Handler: "late", Objects: 2, Longest: 2 * time.Minute, Overdue: 90 * time.Second},
-			{Handler: "b", Objects: 1, Longest: 2 * time.Minute}, {Handler: "c", Objects: 1, Longest: 2 * time.Minute},
+		want := []adapters.SlotHolder{
+			{Handler: "many", Objects: 3, LongestHold: 2 * time.Minute},
+			{Handler: "late", Objects: 2, LongestHold: 2 * time.Minute, Overdue: 90 * time.Second},
+			{Handler: "b", Objects: 1, LongestHold: 2 * time.Minute},
+			{Handler: "c", Objects: 1, LongestHold: 2 * time.Minute},
 		}
 		for range 50 { // as the order of maps is random
 			if d := cmp.Diff(want, o.SlotHolders()); d != "" {

@@ -50,7 +50,7 @@ func classifyError(ctx context.Context, a *execution.Attempt, err error) executi
 	case err == nil:
 		return a.Limits.OutcomeOf(nil)
 	case errors.Is(cause, execution.ErrExiting), errors.Is(cause, execution.ErrPaused),
-		a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
+		a.Call.Handler.Family == handlers.Background && mustEnd(cause):
 		// The operator stops, or the object does not need the function any more. The attempt does not count.
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
@@ -59,7 +59,7 @@ func classifyError(ctx context.Context, a *execution.Attempt, err error) executi
 	case errors.Is(cause, execution.ErrTimeout):
 		// The error is a consequence of the handler's own timeout.
 		return a.Limits.OutcomeOf(a.Limits.InterruptedError(err))
-	case execution.IsUndecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Acting:
+	case execution.IsUndecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Activity:
 		// A retry is useless until the object changes. That must not block a deletion, and activities have no object.
 		return execution.Outcome{Aborted: true, Blocked: true, Err: err}
 	default:

@@ -41,7 +41,7 @@ func TestChainOrder(t *testing.T) {
 // waiting is a function that returns when its context ends, with an error that does not contain the cause.
 func waiting(ctx context.Context, _ *handlers.Invocation) error {
 	<-ctx.Done()
-	return errBoo
+	return errOrdinary
 }
 
 // TestWholeChain shows the outcomes of the whole chain of a handler, where the adapters work together.
@@ -68,7 +68,7 @@ func TestWholeChain(t *testing.T) {
 	}{
 		"Panic": {
 			reason: "a panic is retried like an error",
-			call:   func(context.Context, *handlers.Invocation) error { panic(errBoo) },
+			call:   func(context.Context, *handlers.Invocation) error { panic(errOrdinary) },
 			want:   outcome{Err: "panic: boo", Delay: time.Minute},
 		},
 		"RuntimePanic": {
@@ -93,7 +93,7 @@ func TestWholeChain(t *testing.T) {
 			reason: "a panic uses up a retry", call: func(
 				context.Context, *handlers.Invocation,
 			) error {
-				panic(errBoo)
+				panic(errOrdinary)
 			}, change: retries(1),
 			want: outcome{Final: true, Delay: -1, Err: "gave up after 1 attempt: panic: boo"},
 		},
@@ -101,7 +101,7 @@ func TestWholeChain(t *testing.T) {
 			reason: "a panic is ignored in the mode that ignores errors", call: func(
 				context.Context, *handlers.Invocation,
 			) error {
-				panic(errBoo)
+				panic(errOrdinary)
 			},
 			change: mode(handlers.ErrorsIgnored), want: outcome{Final: true, Delay: -1},
 		},
@@ -120,7 +120,7 @@ func TestWholeChain(t *testing.T) {
 		},
 		"ErrorAfterDeadline": {
 			reason: "an error after the deadline is a timeout; the function was not interrupted", call: sleeping(
-				2*time.Minute, errBoo,
+				2*time.Minute, errOrdinary,
 			),
 			change: timeout(time.Minute), want: outcome{
 				Final: true, Delay: -1, Err: "timed out after 2m0s: boo",
@@ -134,12 +134,12 @@ func TestWholeChain(t *testing.T) {
 		},
 		"PanicAfterDeadline": {
 			reason: "a panic after the deadline is a timeout, like an error", change: timeout(time.Minute),
-			call: func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); panic(errBoo) },
+			call: func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); panic(errOrdinary) },
 			want: outcome{Final: true, Delay: -1, Err: "timed out after 1m0s: panic: boo"},
 		},
 		"RuntimeCountsForward": {
 			reason: "a retry after the deadline is given up; the time of this call counts", call: sleeping(
-				2*time.Second, errBoo,
+				2*time.Second, errOrdinary,
 			), change: timeout(61 * time.Second),
 			want: outcome{
 				Final: true, Delay: -1, Err: "gave up, as the next attempt would be after the timeout of 1m1s: boo",
@@ -180,18 +180,18 @@ func TestWholeChain(t *testing.T) {
 		},
 		"UndecodableOnCreate": {
 			reason: "an object that does not decode blocks the handler until the object changes", call: returning(
-				undecodable{errBoo},
+				undecodable{errOrdinary},
 			),
 			change: retries(1), want: outcome{Aborted: true, Blocked: true, Delay: -1, Err: "boo"},
 		},
 		"UndecodableOnDelete": {
 			reason: "a deletion is not blocked by an object that does not decode: the error is retried",
-			call:   returning(undecodable{errBoo}),
+			call:   returning(undecodable{errOrdinary}),
 			change: deleting, want: outcome{Delay: time.Minute, Err: "boo"},
 		},
 		"UndecodableOnDeleteFails": {
 			reason: "in a deletion, an object that does not decode is limited like an error",
-			call:   returning(undecodable{errBoo}),
+			call:   returning(undecodable{errOrdinary}),
 			change: func(a *execution.Attempt) { deleting(a); mode(handlers.ErrorsPermanent)(a) }, want: outcome{
 				Final: true, Delay: -1, Err: "boo",
 			},

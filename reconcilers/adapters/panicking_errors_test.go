@@ -62,14 +62,14 @@ func TestErrorsThatPanic(t *testing.T) {
 	}{
 		"Nil":         {(*nilError)(nil), "a nil *adapters_test.nilError"},
 		"NilWithin":   {permanent{(*nilError)(nil)}, "text cannot be had"},
-		"NilBesides":  {errors.Join(errBoo, (*nilError)(nil)), "boo\na nil *adapters_test.nilError"},
+		"NilBesides":  {errors.Join(errOrdinary, (*nilError)(nil)), "boo\na nil *adapters_test.nilError"},
 		"Text":        {evil{}, "a adapters_test.evil whose text cannot be had"},
-		"Chain":       {evilChain{errBoo}, "boo"},
-		"Is":          {evilIs{errBoo}, "boo"},
-		"As":          {evilAs{errBoo}, "boo"},
-		"Delay":       {evilDelay{errBoo}, "panic: no idea when"},
-		"Permanent":   {evilPermanent{errBoo}, "panic: no idea whether"},
-		"Undecodable": {evilUndecodable{errBoo}, "panic: no idea what"},
+		"Chain":       {evilChain{errOrdinary}, "boo"},
+		"Is":          {evilIs{errOrdinary}, "boo"},
+		"As":          {evilAs{errOrdinary}, "boo"},
+		"Delay":       {evilDelay{errOrdinary}, "panic: no idea when"},
+		"Permanent":   {evilPermanent{errOrdinary}, "panic: no idea whether"},
+		"Undecodable": {evilUndecodable{errOrdinary}, "panic: no idea what"},
 	}
 	limits := map[string]func(l *execution.Limits){
 		"":           func(*execution.Limits) {},
@@ -127,12 +127,12 @@ func record(t *testing.T, o execution.Outcome) {
 // sink is a logger that panics.
 type sink struct {
 	logr.LogSink
-	values bool
-	told   *[]string
+	panicsOnValues bool
+	messages       *[]string
 }
 
 func (s sink) WithValues(...any) logr.LogSink {
-	if s.values {
+	if s.panicsOnValues {
 		panic("no values")
 	}
 	return s
@@ -140,7 +140,7 @@ func (s sink) WithValues(...any) logr.LogSink {
 
 func (s sink) Info(_ int, message string, _ ...any) { panic(message) }
 
-func (s sink) Error(_ error, message string, _ ...any) { *s.told = append(*s.told, message) }
+func (s sink) Error(_ error, message string, _ ...any) { *s.messages = append(*s.messages, message) }
 
 // TestAttemptsOutliveLogging shows that a logger that panics neither ends the process nor changes the outcome of the
 // attempt.
@@ -148,7 +148,7 @@ func TestAttemptsOutliveLogging(t *testing.T) {
 	for _, values := range []bool{false, true} {
 		var told []string
 		plain := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
-		ctx := logf.IntoContext(t.Context(), logr.New(sink{LogSink: plain, values: values, told: &told}))
+		ctx := logf.IntoContext(t.Context(), logr.New(sink{LogSink: plain, panicsOnValues: values, messages: &told}))
 		called := 0
 		a := attemptOf(func(context.Context, *handlers.Invocation) error { called++; return nil })
 		o := attempt(ctx, t, wholeChain(newMetrics(t, "op", prometheus.NewRegistry())), a)

@@ -16,6 +16,6 @@ func requestAdapter(next Reconciler) Reconciler {
 		if a.Selected || asked == nil || a.Call.Handler.AcceptsRequest(asked) {
 			return next.Reconcile(ctx, a)
 		}
-		return stopAttempt(a, "Request", execution.Stop{Why: execution.OtherRequest})
+		return stopAttempt(a, "Request", execution.Stop{Reason: execution.OtherRequest})
 	})
 }

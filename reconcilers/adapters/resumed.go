@@ -16,8 +16,8 @@ func resumedAdapter(h *HandlerChain) Adapter {
 	return causeAdapter(h, "Resumed", fits, func(c *cause.Cause) execution.Stop {
 		// Initial objects are only excluded while they are being deleted.
 		if c.Initial {
-			return execution.Stop{Why: execution.BeingDeleted}
+			return execution.Stop{Reason: execution.BeingDeleted}
 		}
-		return execution.Stop{Why: execution.NotInitial}
+		return execution.Stop{Reason: execution.NotInitial}
 	})
 }

@@ -60,10 +60,10 @@ func TestRunTellsOfFilters(t *testing.T) {
 
 func TestRunOutlivesItsGoroutine(t *testing.T) {
 	for family, want := range map[handlers.Family]outcome{
-		handlers.Changing: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
-		handlers.Watching: {Final: true, Delay: -1},
-		handlers.Spawning: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
-		handlers.Indexing: {Final: true, Delay: -1},
+		handlers.Changing:   {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		handlers.Watching:   {Final: true, Delay: -1},
+		handlers.Background: {Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
+		handlers.Indexing:   {Final: true, Delay: -1},
 	} {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family,
@@ -106,23 +106,26 @@ func TestProgressContinues(t *testing.T) {
 	}
 }
 
-// place counts the attempts in it.
-type place struct{ in, most int }
+// slotCounter counts the attempts in it.
+type slotCounter struct{ heldCount, maxHeld int }
 
-func (p *place) Enter(*execution.Attempt) { p.in++; p.most = max(p.most, p.in) }
-func (p *place) Leave(*execution.Attempt) { p.in-- }
+func (p *slotCounter) Enter(*execution.Attempt) {
+	p.heldCount++
+	p.maxHeld = max(p.maxHeld, p.heldCount)
+}
+func (p *slotCounter) Leave(*execution.Attempt) { p.heldCount-- }
 
 func TestOccupation(t *testing.T) {
-	var p place
+	var p slotCounter
 	h := adapters.New(&handlers.Handler{ID: "fn", Call: returning(nil)}, nil)
 	for _, one := range []*adapters.HandlerChain{h,
 		h.NewSubHandler(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
-		p.most = 0
+		p.maxHeld = 0
 		a := execution.NewAttempt(one.Description, updatedAdapter(), nil)
-		a.Place = &p
+		a.Slot = &p
 		one.RunAttempt(t.Context(), a)
-		if want := one.Description.Root == ""; p.in != 0 || (p.most == 1) != want {
-			t.Errorf("%s: %d attempts hold the slot, %d at most", one.Description.ID, p.in, p.most)
+		if want := one.Description.Root == ""; p.heldCount != 0 || (p.maxHeld == 1) != want {
+			t.Errorf("%s: %d attempts hold the slot, %d at most", one.Description.ID, p.heldCount, p.maxHeld)
 		}
 	}
 }
@@ -139,7 +142,7 @@ func TestProgressOfForgedStarts(t *testing.T) {
 	}
 	a := execution.NewAttempt(h.Description, updatedAdapter(), nil)
 	a.Account, a.Now = state.StateOf("fn").Account(), func() time.Time { return noon }
-	if h.RunAttempt(t.Context(), a); a.Stopped.Why != execution.Exceeded || a.Outcome.Err == nil {
-		t.Errorf("got %+v by %+v", a.Outcome, a.Stopped)
+	if h.RunAttempt(t.Context(), a); a.Stop.Reason != execution.Exceeded || a.Outcome.Err == nil {
+		t.Errorf("got %+v by %+v", a.Outcome, a.Stop)
 	}
 }

@@ -17,14 +17,15 @@ import (
 
 // ObjectInterest is the result of InterestIn: how the handlers of a kind depend on an object.
 type ObjectInterest struct {
-	// Changing is true if any changing handler matches, whatever the reason. Otherwise the object is left alone.
-	Changing bool
-	// Finalizer is true if the object must be held until a delete handler was called.
-	Finalizer bool
+	// HasChangeHandler is true if any changing handler matches, whatever the reason. Otherwise the object is left
+	// alone.
+	HasChangeHandler bool
+	// NeedsFinalizer is true if the object must be held until a delete handler was called.
+	NeedsFinalizer bool
 }
 
-// Teller receives each answer of a handler's chain, such as for the journal. A nil Teller is not called.
-type Teller func(h *handlers.Handler, stop execution.Stop)
+// VerdictFunc receives each answer of a handler's chain, such as for the journal. A nil Teller is not called.
+type VerdictFunc func(h *handlers.Handler, stop execution.Stop)
 
 // questions is a pool of attempts for questions: every event of every object needs some.
 var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
@@ -33,19 +34,21 @@ var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 // question Selection. The same function under the same id is selected once, at its first position. Handlers of any
 // reason match informational reasons as well, so callers check [cause.Reason.HasHandlers] first. The error is that of a
 // filter.
-func Select(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell Teller) ([]*HandlerChain, error) {
+func Select(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell VerdictFunc) ([]*HandlerChain, error) {
 	return selectMatching(ctx, all, c, true, tell)
 }
 
 // MatchingHandlers returns the handlers of other families that match the object, in the order of registration. Changes
 // and reasons do not matter for them. The same function under the same id is returned once, at its first position.
-func MatchingHandlers(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell Teller) ([]*HandlerChain, error) {
+func MatchingHandlers(
+	ctx context.Context, all []*HandlerChain, c *cause.Cause, tell VerdictFunc,
+) ([]*HandlerChain, error) {
 	return selectMatching(ctx, all, c, false, tell)
 }
 
 // selectMatching is [Select] if changing is true, and [MatchingHandlers] otherwise.
 func selectMatching(
-	ctx context.Context, all []*HandlerChain, c *cause.Cause, changing bool, tell Teller,
+	ctx context.Context, all []*HandlerChain, c *cause.Cause, changing bool, tell VerdictFunc,
 ) (chosen []*HandlerChain, err error) {
 	// One question serves all handlers: each of them clears the former answer.
 	question := newQuestion(c)
@@ -63,7 +66,7 @@ func selectMatching(
 			chosen = append(chosen, selected)
 		}
 		if tell != nil {
-			tell(h.Description, question.Stopped)
+			tell(h.Description, question.Stop)
 		}
 	}
 	return chosen, nil
@@ -100,7 +103,7 @@ func (h *HandlerChain) selectBy(ctx context.Context, question *execution.Attempt
 // ForDisappeared returns an optional deletion handler if it matches an object that has disappeared, and nil otherwise.
 // The returned handler has a single attempt, whatever its limits are, because there is no object to store progress on.
 // The error of a filter is logged.
-func (h *HandlerChain) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *HandlerChain {
+func (h *HandlerChain) ForDisappeared(ctx context.Context, c *cause.Cause, tell VerdictFunc) *HandlerChain {
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	// The question Interest skips the Deleted adapter, which requires our finalizer on the object.
@@ -141,7 +144,7 @@ func (h *HandlerChain) HasTwin(others []*HandlerChain) bool {
 }
 
 // MatchesCause reports the answer of one handler to the question Selection.
-func (h *HandlerChain) MatchesCause(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
+func (h *HandlerChain) MatchesCause(ctx context.Context, c *cause.Cause, tell VerdictFunc) (bool, error) {
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	return h.askAndReport(ctx, question, execution.Selection, tell)
@@ -149,7 +152,7 @@ func (h *HandlerChain) MatchesCause(ctx context.Context, c *cause.Cause, tell Te
 
 // IsDue reports whether a selected handler may be called now, by its account: it is neither finished nor delayed.
 func (h *HandlerChain) IsDue(
-	ctx context.Context, account execution.Account, now func() time.Time, tell Teller,
+	ctx context.Context, account execution.Account, now func() time.Time, tell VerdictFunc,
 ) (bool, error) {
 	question := newQuestion(nil)
 	defer releaseQuestion(question)
@@ -160,11 +163,11 @@ func (h *HandlerChain) IsDue(
 
 // askAndReport asks the handler and reports the answer to the Teller.
 func (h *HandlerChain) askAndReport(
-	ctx context.Context, a *execution.Attempt, question execution.Question, tell Teller,
+	ctx context.Context, a *execution.Attempt, question execution.Question, tell VerdictFunc,
 ) (bool, error) {
 	ok, err := h.Ask(ctx, a, question)
 	if tell != nil && err == nil {
-		tell(h.Description, a.Stopped)
+		tell(h.Description, a.Stop)
 	}
 	return ok, err
 }
@@ -174,7 +177,7 @@ func (h *HandlerChain) askAndReport(
 // filter panics counts as holding: it will be selected, and fail.
 //
 // The Teller gets the handlers that do not match.
-func InterestIn(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell Teller) (ObjectInterest, error) {
+func InterestIn(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell VerdictFunc) (ObjectInterest, error) {
 	var found ObjectInterest
 	question := newQuestion(c)
 	defer releaseQuestion(question)
@@ -187,16 +190,17 @@ func InterestIn(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell T
 			return ObjectInterest{}, err
 		}
 		if holds || err != nil {
-			return ObjectInterest{Changing: true, Finalizer: true}, nil
+			return ObjectInterest{HasChangeHandler: true, NeedsFinalizer: true}, nil
 		}
-		if !found.Changing && question.Stopped.Why == execution.NotHeld { // the filters have not been checked yet
-			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil && !isPanic(err) {
+		// the filters have not been checked yet
+		if !found.HasChangeHandler && question.Stop.Reason == execution.FinalizerNotNeeded {
+			if found.HasChangeHandler, err = h.Ask(ctx, question, execution.Interest); err != nil && !isPanic(err) {
 				return ObjectInterest{}, err
 			}
-			found.Changing = found.Changing || err != nil
+			found.HasChangeHandler = found.HasChangeHandler || err != nil
 		}
-		if tell != nil && !found.Changing { // as soon as one handler matches, the rest does not matter
-			tell(h.Description, question.Stopped)
+		if tell != nil && !found.HasChangeHandler { // as soon as one handler matches, the rest does not matter
+			tell(h.Description, question.Stop)
 		}
 	}
 	return found, nil
@@ -225,11 +229,11 @@ func AwaitsField(ctx context.Context, all []*HandlerChain, c *cause.Cause) (bool
 // for it before. The object may exist, or may be about to be created. The error is that of a filter.
 func AnyHolds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 	found, err := InterestIn(ctx, all.Changing, c, nil)
-	if err != nil || found.Finalizer {
-		return found.Finalizer, err
+	if err != nil || found.NeedsFinalizer {
+		return found.NeedsFinalizer, err
 	}
 	// Daemons and timers hold the object, too, unless they are optional.
-	matching, err := MatchingHandlers(ctx, all.Spawning, c, nil)
+	matching, err := MatchingHandlers(ctx, all.Background, c, nil)
 	return slices.ContainsFunc(matching, func(h *HandlerChain) bool { return h.Description.NeedsFinalizer() }), err
 }
 
@@ -244,7 +248,7 @@ func newQuestion(c *cause.Cause) *execution.Attempt {
 // alive.
 func releaseQuestion(question *execution.Attempt) {
 	// Only the fields that questions set need a reset. The rest has its zero value.
-	question.Call, question.Stopped = handlers.Invocation{}, execution.Stop{}
+	question.Call, question.Stop = handlers.Invocation{}, execution.Stop{}
 	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
 	questions.Put(question)
 }
@@ -254,7 +258,7 @@ func releaseQuestion(question *execution.Attempt) {
 func answerAdapter(*HandlerChain) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-			if a.Asking != 0 {
+			if a.Question != 0 {
 				return reconcile.Result{}, nil
 			}
 			return next.Reconcile(ctx, a)
@@ -273,8 +277,8 @@ func causeAdapter(
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			switch {
-			case a.Asking == execution.Deletion && !held:
-				return stopAttempt(a, name, execution.Stop{Why: execution.NotHeld})
+			case a.Question == execution.Deletion && !held:
+				return stopAttempt(a, name, execution.Stop{Reason: execution.FinalizerNotNeeded})
 			case decidesOnCause(a) && !fits(a.Call.Cause):
 				return stopAttempt(a, name, why(a.Call.Cause))
 			default:
@@ -287,12 +291,12 @@ func causeAdapter(
 // decidesOnCause is false for attempts that do not depend on the cause: the handler was selected before, or the
 // question is whether it can ever be called.
 func decidesOnCause(a *execution.Attempt) bool {
-	return !a.Selected && a.Asking != execution.Interest && a.Asking != execution.Deletion
+	return !a.Selected && a.Question != execution.Interest && a.Question != execution.Deletion
 }
 
 // otherReason returns the Stop of a reason that does not fit, with the expected and the present reason.
 func otherReason(expected cause.Reason) func(c *cause.Cause) execution.Stop {
-	stop := execution.Stop{Why: execution.OtherReason, Expected: expected}
+	stop := execution.Stop{Reason: execution.OtherReason, Expected: expected}
 	return func(c *cause.Cause) execution.Stop {
 		// Copy the prepared value. The closure is shared by concurrent questions.
 		stop := stop
@@ -322,8 +326,8 @@ func reasonValue(r cause.Reason) any {
 
 // stopAttempt ends an attempt and records why.
 func stopAttempt(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
-	stop.By = by
-	a.Stopped = stop
+	stop.Adapter = by
+	a.Stop = stop
 	return reconcile.Result{}, nil
 }
 
@@ -333,15 +337,15 @@ func progressAdapter(*HandlerChain) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			// Other questions are about the object alone, whatever the progress is.
-			if a.Asking != 0 && a.Asking != execution.Due {
+			if a.Question != 0 && a.Question != execution.Due {
 				return next.Reconcile(ctx, a)
 			}
 			now := a.Now()
 			// Due is set by callers that have checked it already: the clock may have been set back since.
-			if stop := a.Account.WaitReason(now); stop.Why != "" && !a.Due {
+			if stop := a.Account.WaitReason(now); stop.Reason != "" && !a.Due {
 				return stopAttempt(a, "Progress", stop)
 			}
-			if a.Asking == 0 {
+			if a.Question == 0 {
 				a.ApplyAccount(now)
 			}
 			return next.Reconcile(ctx, a)

@@ -62,7 +62,7 @@ func TestFiltersThatFail(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := made(&handlers.Handler{ID: "other", Filters: []handlers.Filter{verdictAdapter(false)}},
+			all := newChains(&handlers.Handler{ID: "other", Filters: []handlers.Filter{verdictAdapter(false)}},
 				&handlers.Handler{ID: "fn", Filters: []handlers.Filter{tc.filter}})
 			interest, one := adapters.InterestIn(t.Context(), all, updatedAdapter(), nil)
 			selected, other := adapters.Select(t.Context(), all, updatedAdapter(), nil)
@@ -119,9 +119,10 @@ func TestFiltersThatPanic(t *testing.T) {
 			if tc.handler.Reason == cause.Delete {
 				c = withReason(c, cause.Delete)
 			}
-			all := made(&tc.handler, &handlers.Handler{ID: "other", Filters: []handlers.Filter{verdictAdapter(true)}})
+			all := newChains(&tc.handler, &handlers.Handler{ID: "other",
+				Filters: []handlers.Filter{verdictAdapter(true)}})
 			interest, err := adapters.InterestIn(t.Context(), all, c, nil)
-			want := adapters.ObjectInterest{Changing: true, Finalizer: tc.handler.Reason == cause.Delete}
+			want := adapters.ObjectInterest{HasChangeHandler: true, NeedsFinalizer: tc.handler.Reason == cause.Delete}
 			if err != nil || interest != want {
 				t.Errorf("%s: got interest %v with error %v, want %v", tc.reason, interest, err, want)
 			}
@@ -163,7 +164,7 @@ func TestSelect(t *testing.T) {
 	}{
 		"OtherFamilies": {
 			reason: "handlers of other families are not selected",
-			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Spawning},
+			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Background},
 				{ID: "c", Family: handlers.Indexing}, {ID: "d", Family: handlers.Admitting}},
 		},
 		"OtherReason": {
@@ -225,23 +226,23 @@ func TestSelect(t *testing.T) {
 		"SameFunctionSameID": {
 			reason: "one function and id with several reasons is selected once, in the first position",
 			all: []*handlers.Handler{
-				{ID: "a", Function: 1}, {ID: "b", Function: 2}, {ID: "a", Function: 1, Reason: cause.Update},
+				{ID: "a", FunctionKey: 1}, {ID: "b", FunctionKey: 2}, {ID: "a", FunctionKey: 1, Reason: cause.Update},
 			}, want: []any{"a", "b"},
 		},
 		"FirstFilteredOut": {
 			reason: "a registration that does not match does not set the position", want: []any{"b", "a"},
 			all: []*handlers.Handler{
-				{ID: "a", Function: 1, Filters: []handlers.Filter{verdictAdapter(false)}}, {ID: "b", Function: 2},
-				{ID: "a", Function: 1},
+				{ID: "a", FunctionKey: 1, Filters: []handlers.Filter{verdictAdapter(false)}}, {ID: "b", FunctionKey: 2},
+				{ID: "a", FunctionKey: 1},
 			},
 		},
 		"SameIDOtherFunction": {
 			reason: "two functions with one id are two handlers", want: []any{"a", "a"},
-			all: []*handlers.Handler{{ID: "a", Function: 1}, {ID: "a", Function: 2}},
+			all: []*handlers.Handler{{ID: "a", FunctionKey: 1}, {ID: "a", FunctionKey: 2}},
 		},
 		"SameFunctionOtherID": {
 			reason: "one function with two ids is two handlers", want: []any{"b", "a"},
-			all: []*handlers.Handler{{ID: "b", Function: 1}, {ID: "a", Function: 1}},
+			all: []*handlers.Handler{{ID: "b", FunctionKey: 1}, {ID: "a", FunctionKey: 1}},
 		},
 		"Order": {
 			reason: "handlers are selected in the order of registration, whatever their ids and reasons", want: []any{
@@ -256,7 +257,7 @@ func TestSelect(t *testing.T) {
 			if tc.cause == nil {
 				tc.cause = updatedAdapter()
 			}
-			selected, err := adapters.Select(t.Context(), made(tc.all...), tc.cause, nil)
+			selected, err := adapters.Select(t.Context(), newChains(tc.all...), tc.cause, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,44 +31,44 @@ func TestStopped(t *testing.T) {
 		"Created": {
 			handler: handlers.Handler{Reason: cause.Create}, question: execution.Selection,
 			want: execution.Stop{
-				By: "Created", Why: execution.OtherReason, Expected: cause.Create, Found: cause.Update,
+				Adapter: "Created", Reason: execution.OtherReason, Expected: cause.Create, Found: cause.Update,
 			},
 		},
 		"Deleted": {
 			handler: handlers.Handler{Reason: cause.Delete}, question: execution.Selection,
 			want: execution.Stop{
-				By: "Deleted", Why: execution.OtherReason, Expected: cause.Delete, Found: cause.Update,
+				Adapter: "Deleted", Reason: execution.OtherReason, Expected: cause.Delete, Found: cause.Update,
 			},
 		},
 		"Updated": {
 			handler: handlers.Handler{Reason: cause.Update}, question: execution.Selection,
 			change: func(a *execution.Attempt) { withReason(a.Call.Cause, cause.Gone) },
 			want: execution.Stop{
-				By: "Updated", Why: execution.OtherReason, Expected: cause.Update, Found: cause.Gone,
+				Adapter: "Updated", Reason: execution.OtherReason, Expected: cause.Update, Found: cause.Gone,
 			},
 		},
 		"Noop": {
 			handler: handlers.Handler{Reason: cause.Noop}, question: execution.Selection,
 			want: execution.Stop{
-				By: "AnyReason", Why: execution.OtherReason, Expected: cause.Noop, Found: cause.Update,
+				Adapter: "AnyReason", Reason: execution.OtherReason, Expected: cause.Noop, Found: cause.Update,
 			},
 		},
 		"NotInitial": {
 			handler: handlers.Handler{Initial: true}, question: execution.Selection,
-			want: execution.Stop{By: "Resumed", Why: execution.NotInitial},
+			want: execution.Stop{Adapter: "Resumed", Reason: execution.NotInitial},
 		},
 		"BeingDeleted": {
 			handler: handlers.Handler{Initial: true}, question: execution.Selection,
 			change: func(a *execution.Attempt) { withReason(a.Call.Cause, cause.Delete).Initial = true },
-			want:   execution.Stop{By: "Resumed", Why: execution.BeingDeleted},
+			want:   execution.Stop{Adapter: "Resumed", Reason: execution.BeingDeleted},
 		},
 		"NotHeldForUpdates": {
 			handler: handlers.Handler{Reason: cause.Update}, question: execution.Deletion,
-			want: execution.Stop{By: "Updated", Why: execution.NotHeld},
+			want: execution.Stop{Adapter: "Updated", Reason: execution.FinalizerNotNeeded},
 		},
 		"NotHeldForOptional": {
 			handler: handlers.Handler{Reason: cause.Delete, Optional: true}, question: execution.Deletion,
-			want: execution.Stop{By: "Deleted", Why: execution.NotHeld},
+			want: execution.Stop{Adapter: "Deleted", Reason: execution.FinalizerNotNeeded},
 		},
 		"Held": {handler: handlers.Handler{Reason: cause.Delete}, question: execution.Deletion},
 		"HeldEvenIfResumed": {
@@ -77,20 +77,20 @@ func TestStopped(t *testing.T) {
 		"InterestOfOthers": {handler: handlers.Handler{Reason: cause.Create}, question: execution.Interest},
 		"Unchanged": {
 			handler: handlers.Handler{Field: b, NeedsChange: true}, question: execution.Selection,
-			want: execution.Stop{By: "FieldChanged", Why: execution.Unchanged, Found: int64(2)},
+			want: execution.Stop{Adapter: "FieldChanged", Reason: execution.Unchanged, Found: int64(2)},
 		},
 		"UnchangedInterest": {handler: handlers.Handler{Field: b, NeedsChange: true}, question: execution.Interest},
 		"From": {
 			handler: handlers.Handler{Field: a, From: not}, question: execution.Selection,
-			want: execution.Stop{By: "FieldChanged", Why: execution.OtherChange, Found: int64(0)},
+			want: execution.Stop{Adapter: "FieldChanged", Reason: execution.OtherChange, Found: int64(0)},
 		},
 		"To": {
 			handler: handlers.Handler{Field: a, To: not}, question: execution.Selection,
-			want: execution.Stop{By: "FieldChanged", Why: execution.OtherChange, Found: int64(1)},
+			want: execution.Stop{Adapter: "FieldChanged", Reason: execution.OtherChange, Found: int64(1)},
 		},
 		"Value": {
 			handler: handlers.Handler{Field: a, Value: not}, question: execution.Interest,
-			want: execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(1)},
+			want: execution.Stop{Adapter: "Filters", Reason: execution.OtherValue, Found: int64(1)},
 		},
 		"Filter": {
 			handler: handlers.Handler{
@@ -98,12 +98,12 @@ func TestStopped(t *testing.T) {
 					failing},
 			},
 			question: execution.Selection,
-			want:     execution.Stop{By: "Filters", Why: execution.FilteredOut, Filter: 1},
+			want:     execution.Stop{Adapter: "Filters", Reason: execution.FilteredOut, Filter: 1},
 		},
 		"Asleep": {
 			question: execution.Due,
 			change:   func(a *execution.Attempt) { a.Account.Until = noon.Add(time.Second) },
-			want:     execution.Stop{By: "Progress", Why: execution.Asleep, Until: noon.Add(time.Second)},
+			want:     execution.Stop{Adapter: "Progress", Reason: execution.Asleep, Until: noon.Add(time.Second)},
 		},
 		"Awake": {question: execution.Due, change: func(a *execution.Attempt) { a.Account.Until = noon }},
 		"AsleepIsSelected": {
@@ -112,26 +112,26 @@ func TestStopped(t *testing.T) {
 		},
 		"Finished": {
 			question: execution.Due, change: func(a *execution.Attempt) { a.Account.Finished = true },
-			want: execution.Stop{By: "Progress", Why: execution.Finished},
+			want: execution.Stop{Adapter: "Progress", Reason: execution.Finished},
 		},
 		"Blocked": {
 			question: execution.Due, change: func(a *execution.Attempt) { a.Account.Blocked = true },
-			want: execution.Stop{By: "Progress", Why: execution.Blocked},
+			want: execution.Stop{Adapter: "Progress", Reason: execution.Blocked},
 		},
 		"FinishedCall": {
 			change: func(a *execution.Attempt) { a.Account.Finished = true },
-			want:   execution.Stop{By: "Progress", Why: execution.Finished},
+			want:   execution.Stop{Adapter: "Progress", Reason: execution.Finished},
 		},
 		"Retries": {
 			handler: handlers.Handler{Policy: handlers.Policy{Retries: ptr.To(3)}},
 			change:  func(a *execution.Attempt) { a.Account.Retries = 4 },
-			want:    execution.Stop{By: "Limits", Why: execution.Exceeded, Expected: 3, Found: 4},
+			want:    execution.Stop{Adapter: "Limits", Reason: execution.Exceeded, Expected: 3, Found: 4},
 		},
 		"Timeout": {
 			handler: handlers.Handler{Policy: handlers.Policy{Timeout: ptr.To(time.Minute), Retries: ptr.To(0)}},
 			change:  func(a *execution.Attempt) { a.Account.Started = noon.Add(-time.Hour) },
 			want: execution.Stop{
-				By: "Limits", Why: execution.Exceeded, Expected: time.Minute, Found: time.Hour,
+				Adapter: "Limits", Reason: execution.Exceeded, Expected: time.Minute, Found: time.Hour,
 			},
 		},
 		"Called": {handler: handlers.Handler{Call: returning(nil)}},
@@ -144,20 +144,20 @@ func TestStopped(t *testing.T) {
 				tc.change(attempt)
 			}
 			h := adapters.New(&tc.handler, nil)
-			ok := tc.want.By == ""
+			ok := tc.want.Adapter == ""
 			var err error
 			if tc.question == 0 {
 				_, err = h.Reconcile(t.Context(), attempt)
 			} else {
 				ok, err = h.Ask(t.Context(), attempt, tc.question)
 			}
-			if err != nil || ok != (tc.want.By == "") {
+			if err != nil || ok != (tc.want.Adapter == "") {
 				t.Errorf("got %v, error %v", ok, err)
 			}
-			if d := cmp.Diff(tc.want, attempt.Stopped); d != "" {
+			if d := cmp.Diff(tc.want, attempt.Stop); d != "" {
 				t.Errorf("-want, +got:\n%s", d)
 			}
-			if by := attempt.Stopped.By; by != "" && !slices.Contains(h.AdapterNames(), by) {
+			if by := attempt.Stop.Adapter; by != "" && !slices.Contains(h.AdapterNames(), by) {
 				t.Errorf("the chain lists no %s: %v", by, h.AdapterNames())
 			}
 		})
@@ -172,12 +172,12 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 		return []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { asked[id]++; return ok, nil }}
 	}
 	call := func(context.Context, *handlers.Invocation) error { calls++; return nil }
-	all := made(
+	all := newChains(
 		&handlers.Handler{ID: "other reason", Reason: cause.Create, Filters: counting("other reason", true),
 			Call: call},
 		&handlers.Handler{ID: "out", Reason: cause.Update, Filters: counting("out", false), Call: call},
-		&handlers.Handler{ID: "in", Reason: cause.Update, Filters: counting("in", true), Function: 1, Call: call},
-		&handlers.Handler{ID: "in", Filters: counting("repeated", true), Function: 1, Call: call},
+		&handlers.Handler{ID: "in", Reason: cause.Update, Filters: counting("in", true), FunctionKey: 1, Call: call},
+		&handlers.Handler{ID: "in", Filters: counting("repeated", true), FunctionKey: 1, Call: call},
 		&handlers.Handler{ID: "not held", Reason: cause.Delete, Filters: counting("not held", false), Call: call},
 		&handlers.Handler{ID: "held", Reason: cause.Delete, Filters: counting("held", true), Call: call},
 		&handlers.Handler{ID: "last", Reason: cause.Delete, Filters: counting("last", true), Call: call},

@@ -48,9 +48,9 @@ func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause
 	lens := &cause.Lens{Diffbase: diffbase, Progress: progress}
 	for _, d := range all {
 		family := d.Handler.Family
-		tracked := family == handlers.Changing || family == handlers.Watching || family == handlers.Spawning
-		if tracked && d.Mine && d.Handler.Field != nil {
-			lens.Extra = append(lens.Extra, d.Handler.Field)
+		tracked := family == handlers.Changing || family == handlers.Watching || family == handlers.Background
+		if tracked && d.SelectsServed && d.Handler.Field != nil {
+			lens.ExtraPaths = append(lens.ExtraPaths, d.Handler.Field)
 		}
 	}
 	present, err := lens.New(body)
@@ -75,10 +75,10 @@ func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error
 	var changes []*handlers.Handler
 	for _, d := range all {
 		switch {
-		case !d.Mine:
+		case !d.SelectsServed:
 		case d.Handler.Family == handlers.Watching:
 			got["watching"] = true
-		case d.Handler.Family == handlers.Spawning:
+		case d.Handler.Family == handlers.Background:
 			got["spawning"] = map[string]any{"reset": len(c.Diff) > 0}
 		case d.Handler.Family == handlers.Changing:
 			changes = append(changes, d.Handler)
@@ -87,17 +87,17 @@ func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error
 	if len(changes) == 0 {
 		return got, nil
 	}
-	interest, err := adapters.InterestIn(t.Context(), made(changes...), c, nil)
+	interest, err := adapters.InterestIn(t.Context(), newChains(changes...), c, nil)
 	if err != nil {
 		return nil, err
 	}
 	changing := map[string]any{
 		"reason": string(c.Reason), "initial": c.Initial, "old": essence(c.Old), "new": essence(c.New),
 		"diff":     items(c.Diff),
-		"prematch": interest.Changing, "handlers": nil,
+		"prematch": interest.HasChangeHandler, "handlers": nil,
 	}
 	if c.Reason.HasHandlers() {
-		selected, err := adapters.Select(t.Context(), made(changes...), c, nil)
+		selected, err := adapters.Select(t.Context(), newChains(changes...), c, nil)
 		if err != nil {
 			return nil, err
 		}

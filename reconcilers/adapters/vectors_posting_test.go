@@ -49,8 +49,8 @@ func (s *eventClient) Create(_ context.Context, obj client.Object, _ ...client.C
 	return nil
 }
 
-// counted is a log that accepts lines of a level and above, and counts those of the function.
-type counted struct {
+// countingHandler is a log that accepts lines of a level and above, and counts those of the function.
+type countingHandler struct {
 	slog.Handler
 
 	level slog.Level
@@ -58,11 +58,11 @@ type counted struct {
 	lines *int
 }
 
-func (c counted) Enabled(_ context.Context, level slog.Level) bool { return level >= c.level }
+func (c countingHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= c.level }
 
-func (c counted) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c countingHandler) WithAttrs([]slog.Attr) slog.Handler { return c }
 
-func (c counted) Handle(_ context.Context, record slog.Record) error {
+func (c countingHandler) Handle(_ context.Context, record slog.Record) error {
 	if record.Message == c.text {
 		*c.lines++
 	}
@@ -73,7 +73,7 @@ func TestVectorsLoggers(t *testing.T) {
 	vectors.Run(t, "k8s_event_log", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "args", "body", "level", "log_level", "logger", "message", "settings")
 		vectors.Bubble(t, func(t *testing.T) {
-			log := counted{level: slog.LevelDebug, text: formatted(input), lines: new(int)}
+			log := countingHandler{level: slog.LevelDebug, text: formatted(input), lines: new(int)}
 			if level := vectors.Number(t, input, "log_level"); level != nil {
 				log.level = levelOf(*level)
 			}

@@ -25,7 +25,7 @@ func causeOf(t *testing.T, spec any) *cause.Cause {
 	c := &cause.Cause{
 		Reason: cause.Reason(
 			d.Text("reason", ""),
-		), Initial: d.Flag("initial"), Type: d.Text("type", ""), Object: jsontext.NewFromValue(d.Mapping("body")),
+		), Initial: d.Flag("initial"), EventType: d.Text("type", ""), Object: jsontext.NewFromValue(d.Mapping("body")),
 		Old: map[string]any(d.Mapping("old")), New: map[string]any(d.Mapping("new")),
 	}
 	deletion, _ := diff.ResolvePath(c.Body(), diff.Path{"metadata", "deletionTimestamp"})
@@ -50,7 +50,7 @@ func TestVectorsFilter(t *testing.T) {
 func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, match, selected bool, err error) {
 	t.Helper()
 	h, c := d.Handler, causeOf(t, input["cause"])
-	if !d.Mine {
+	if !d.SelectsServed {
 		return false, false, false, nil
 	}
 	if _, prematch, err = h.MatchesObject(t.Context(), c); err != nil {
@@ -61,7 +61,7 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	}
 	switch h.Family {
 	case handlers.Changing:
-		chosen, err := adapters.Select(t.Context(), made(h), c, nil)
+		chosen, err := adapters.Select(t.Context(), newChains(h), c, nil)
 		return prematch, match, len(chosen) == 1, err
 	case handlers.Admitting:
 		asked := review(input.Mapping("cause"))
@@ -102,7 +102,7 @@ func TestVectorsSelection(t *testing.T) {
 		var mine []*handlers.Handler
 		extra := []any{}
 		for _, d := range all {
-			if !d.Mine {
+			if !d.SelectsServed {
 				continue
 			}
 			if !slices.Contains(input.List("excluded"), any(d.Handler.ID)) {
@@ -130,27 +130,27 @@ func selection(
 	if family != handlers.Changing {
 		matching, err := adapters.MatchingHandlers(t.Context(), of(family, all), c, nil)
 		got := map[string]any{"handlers": ids(matching)}
-		if family == handlers.Spawning {
+		if family == handlers.Background {
 			got["requires_finalizer"] = len(matching) > 0
 		}
 		return got, err
 	}
-	selected, err := adapters.Select(t.Context(), made(all...), c, nil)
+	selected, err := adapters.Select(t.Context(), newChains(all...), c, nil)
 	if err != nil {
 		return nil, err
 	}
-	interest, err := adapters.InterestIn(t.Context(), made(all...), c, nil)
+	interest, err := adapters.InterestIn(t.Context(), newChains(all...), c, nil)
 	if err != nil {
 		return nil, err
 	}
 	owned, known := []any{}, map[[2]any]bool{}
 	for _, h := range all {
-		if key := [2]any{h.ID, h.Function}; h.Family == handlers.Changing && !known[key] {
+		if key := [2]any{h.ID, h.FunctionKey}; h.Family == handlers.Changing && !known[key] {
 			owned, known[key] = append(owned, h.ID), true
 		}
 	}
 	return map[string]any{
-		"handlers": ids(selected), "requires_finalizer": interest.Finalizer, "prematch": interest.Changing,
+		"handlers": ids(selected), "requires_finalizer": interest.NeedsFinalizer, "prematch": interest.HasChangeHandler,
 		"owned": owned,
 	}, nil
 }
@@ -159,7 +159,7 @@ func selection(
 func familyOf(t *testing.T, spec vectors.Fields) handlers.Family {
 	t.Helper()
 	family, known := map[string]handlers.Family{
-		"": handlers.Changing, "changing": handlers.Changing, "spawning": handlers.Spawning,
+		"": handlers.Changing, "changing": handlers.Changing, "spawning": handlers.Background,
 		"watching": handlers.Watching,
 		"indexing": handlers.Indexing, "webhook": handlers.Admitting, "webhooks": handlers.Admitting,
 	}[spec.Text("cause", "")]

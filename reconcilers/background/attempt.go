@@ -15,11 +15,11 @@ import (
 )
 
 // goneDelay is how long a task waits if the cache lacks its object: the informer is about to report the deletion.
-const goneDelay = time.Second
+const missingObjectDelay = time.Second
 
 // slowestInsistence is the longest delay between two attempts to write in a pause. A pause gives little time to finish,
 // so the usual growth of the delay would waste it.
-const slowestInsistence = 5 * time.Second
+const maxPauseRetryDelay = 5 * time.Second
 
 // callFunction calls the function once, and writes its changes to the object.
 func (t *task) callFunction(ctx context.Context) execution.Outcome {
@@ -30,13 +30,13 @@ func (t *task) callFunction(ctx context.Context) execution.Outcome {
 	t.object.mu.Unlock()
 	// The attempt does not count. The deletion will stop the task.
 	if object == nil {
-		delay := goneDelay
+		delay := missingObjectDelay
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
 	a := settings.NewAttempt(t.handler.Description, &cause.Cause{Object: object}, nil)
 	a.Account = execution.Account{Retries: t.retries, Started: t.started, Trace: t.trace}
 	// Daemons read the object while it changes, and can write before they return.
-	a.Call.Live = liveTask{t}
+	a.Call.LiveObject = liveTask{t}
 	a.FlushNow = func(ctx context.Context) error { return t.writeOnce(ctx, a) }
 	t.handler.RunAttempt(ctx, a)
 	settings.Journal.ForObject(t.object.key, t.object.uid).RecordAttempt(a)
@@ -67,7 +67,7 @@ func (t *task) writeWithRetries(ctx context.Context, a *execution.Attempt) {
 			return
 		}
 		if pausing {
-			pause = min(pause, slowestInsistence)
+			pause = min(pause, maxPauseRetryDelay)
 		}
 		delay := max(pause, transport.RetryAfter(err))
 		log.Error(err, "Failed to write the changes of a handler; retrying", "after", delay.String())
@@ -76,7 +76,7 @@ func (t *task) writeWithRetries(ctx context.Context, a *execution.Attempt) {
 		if !t.sleepFor(delay) && t.isOnlyPausing(ctx) {
 			select {
 			case <-ctx.Done():
-			case <-time.After(min(pause, slowestInsistence)):
+			case <-time.After(min(pause, maxPauseRetryDelay)):
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func (t *task) isOnlyPausing(ctx context.Context) bool {
 // writeOnce sends the unsaved changes of the attempt; after the end of the attempt, also its result.
 // One write at a time: the function may flush while its goroutines do, and each write must see the former one.
 func (t *task) writeOnce(ctx context.Context, a *execution.Attempt) error {
-	t.writing <- struct{}{}
-	defer func() { <-t.writing }()
+	t.writeSemaphore <- struct{}{}
+	defer func() { <-t.writeSemaphore }()
 	settings := t.presentSettings()
 	// Changes that are added during the request stay for the next write.
 	remembered := a.UnwrittenTransforms()
@@ -117,7 +117,7 @@ func (t *task) writeOnce(ctx context.Context, a *execution.Attempt) error {
 	result, err := settings.WritePatch(ctx, t.handlerID(), patching.Target{Body: body}, patch, nil)
 	if err == nil {
 		a.MarkWritten(len(remembered))
-		err = result.StatusRefused
+		err = result.StatusRefusal
 	}
 	// The answer is newer than the cache until the informer delivers it. A released or deleted object never arrives
 	// there, so it must not be kept.

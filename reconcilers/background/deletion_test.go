@@ -23,44 +23,44 @@ func TestDeletion(t *testing.T) {
 	broken := errors.New("the filter is broken")
 	for name, tc := range map[string]struct {
 		reason      string
-		before      func(w *stoppableWorld)
+		before      func(w *stoppableHarness)
 		holds, busy bool
 	}{
-		"Running": {"a running daemon must end first", func(*stoppableWorld) {}, true, true},
+		"Running": {"a running daemon must end first", func(*stoppableHarness) {}, true, true},
 		"Ending": {"a daemon that was stopped is busy until it ends",
-			func(w *stoppableWorld) { w.stop(background.Unmatched) }, true, true},
+			func(w *stoppableHarness) { w.stop(background.Unmatched) }, true, true},
 		"Stopped": {"a daemon that the deletion has stopped still holds the object",
-			func(w *stoppableWorld) { w.remove(); w.letGo() }, true, false},
-		"Done": {"a daemon that has returned does not hold the object", func(w *stoppableWorld) { w.letGo() }, false,
+			func(w *stoppableHarness) { w.remove(); w.letGo() }, true, false},
+		"Done": {"a daemon that has returned does not hold the object", func(w *stoppableHarness) { w.letGo() }, false,
 			false},
 		"Unmatched": {
 			"a handler that does not match does not hold the object",
-			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = errUnmatched }, false,
+			func(w *stoppableHarness) { w.letGo(); synctest.Wait(); w.forget(); w.filterErr = errUnmatched }, false,
 			false,
 		},
 		"Broken": {
 			"a filter that fails does not hold the object",
-			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = broken }, false, false,
+			func(w *stoppableHarness) { w.letGo(); synctest.Wait(); w.forget(); w.filterErr = broken }, false, false,
 		},
 		"NeverSeen": {
 			"an unseen object is held, because another process may have run its daemon",
-			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget() }, true, false,
+			func(w *stoppableHarness) { w.letGo(); synctest.Wait(); w.forget() }, true, false,
 		},
 		"Abandoned": {
 			"an abandoned daemon holds the object, but does not have to end",
-			func(w *stoppableWorld) { w.StopAll(background.Exiting); w.until(minute) }, true, false,
+			func(w *stoppableHarness) { w.StopAll(background.Exiting); w.until(minute) }, true, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newStubbornWorld(t, background.KindSettings{}, handlers.BackgroundOptions{Daemon: true})
+				w := newStubbornHarness(t, background.KindSettings{}, handlers.BackgroundOptions{Daemon: true})
 				synctest.Wait()
 				tc.before(w)
 				synctest.Wait()
 				if holds, busy := w.remove(); holds != tc.holds || busy != tc.busy {
 					t.Errorf("%s: got held %v, busy %v; want %v, %v", tc.reason, holds, busy, tc.holds, tc.busy)
 				}
-				if said := strings.Join(w.said, "\n"); strings.Contains(said, broken.Error()) {
+				if said := strings.Join(w.logLines, "\n"); strings.Contains(said, broken.Error()) {
 					t.Errorf("the filter's error is in the log of the supervisor, not of the pass: %s", said)
 				}
 			})
@@ -69,18 +69,19 @@ func TestDeletion(t *testing.T) {
 }
 
 // forget reports the object as gone.
-func (w *world) forget() { w.ForgetObject("u") }
+func (w *harness) forget() { w.ForgetObject("u") }
 
 // TestDeletionAsksEachHandler shows that every handler is evaluated, even after one that does not hold the object.
 func TestDeletionAsksEachHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		matching := func(id string, matches bool, err error) *handlers.Handler {
 			return &handlers.Handler{
-				ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}, Call: succeed,
+				ID: id, Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true},
+				Call:    succeed,
 				Filters: []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return matches, err }},
 			}
 		}
-		w := newWorld(t, matching("broken", true, errors.New("broken")), matching("other", false, nil),
+		w := newHarness(t, matching("broken", true, errors.New("broken")), matching("other", false, nil),
 			matching("wanted", true, nil))
 		var said []string
 		log := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
@@ -102,7 +103,7 @@ func TestDeletionAsksEachHandler(t *testing.T) {
 
 // TestNoHandlers shows that without handlers, Supervise holds nothing and needs no object.
 func TestNoHandlers(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for _, deleting := range []bool{false, true} {
 		holds, busy, err := w.Supervise(t.Context(), &cause.Cause{Deleting: deleting})
 		if holds || busy || err != nil {
@@ -115,12 +116,12 @@ func TestNoHandlers(t *testing.T) {
 func TestForgetting(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		act    func(w *stoppableWorld)
+		act    func(w *stoppableHarness)
 		want   []string
 	}{
 		"Running": {
 			"the daemon of a gone object is stopped, and its object is forgotten afterwards",
-			func(w *stoppableWorld) { w.forget(); w.until(second); w.letGo() },
+			func(w *stoppableHarness) { w.forget(); w.until(second); w.letGo() },
 			[]string{
 				"0s call 0", "0s asked RESOURCE_DELETED", "10ms cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
 				"1s look", "1s forgotten",
@@ -128,12 +129,12 @@ func TestForgetting(t *testing.T) {
 		},
 		"Done": {
 			"the object of a daemon that has returned is forgotten at once",
-			func(w *stoppableWorld) { w.letGo(); w.until(second); w.forget() },
+			func(w *stoppableHarness) { w.letGo(); w.until(second); w.forget() },
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Stopped": {
 			"an object without running or finished handlers has nothing to forget",
-			func(w *stoppableWorld) {
+			func(w *stoppableHarness) {
 				w.stop(background.Unmatched)
 				synctest.Wait()
 				w.letGo()
@@ -145,11 +146,11 @@ func TestForgetting(t *testing.T) {
 		},
 		"Unmatched": {
 			"an object without matching handlers has nothing to forget",
-			func(w *stoppableWorld) {
+			func(w *stoppableHarness) {
 				w.letGo()
 				w.until(second)
 				w.forget()
-				w.unmatched = errUnmatched
+				w.filterErr = errUnmatched
 				w.runPass()
 				w.forget()
 			},
@@ -157,12 +158,12 @@ func TestForgetting(t *testing.T) {
 		},
 		"Twice": {
 			"a second Forget does nothing",
-			func(w *stoppableWorld) { w.letGo(); w.until(second); w.forget(); w.forget() },
+			func(w *stoppableHarness) { w.letGo(); w.until(second); w.forget(); w.forget() },
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Exiting": {
 			"an exit waits for the daemon of a gone object as for others",
-			func(w *stoppableWorld) {
+			func(w *stoppableHarness) {
 				w.forget()
 				w.until(second)
 				w.StopAndWait(background.Exiting)
@@ -177,9 +178,9 @@ func TestForgetting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *stoppableWorld
-				w = newStubbornWorld(t, background.KindSettings{
-					Forgotten: func(types.UID) { w.note("forgotten") },
+				var w *stoppableHarness
+				w = newStubbornHarness(t, background.KindSettings{
+					OnForgotten: func(types.UID) { w.note("forgotten") },
 				}, handlers.BackgroundOptions{Daemon: true})
 				synctest.Wait()
 				tc.act(w)
@@ -193,13 +194,13 @@ func TestForgetting(t *testing.T) {
 // daemon does not count as the end of the new one.
 func TestEventAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
+		var w *harness
 		obey := func(ctx context.Context, _ *handlers.Invocation) error {
 			<-ctx.Done()
 			w.note("ended")
 			return nil
 		}
-		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true}, obey))
+		w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true}, obey))
 		w.runPass()
 		synctest.Wait()
 		w.forget()

@@ -66,9 +66,9 @@ func TestDeliveries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, with(settings.Settings{PauseTimeout: 25 * second}), tick,
+				s := newStoppableHarness(t, with(settings.Settings{PauseTimeout: 25 * second}), tick,
 					returnResult("made"))
-				s.refuse = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
+				s.writeErrors = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
 				s.runPass()
 				synctest.Wait()
 				for _, stop := range tc.stops {
@@ -77,7 +77,7 @@ func TestDeliveries(t *testing.T) {
 					synctest.Wait()
 				}
 				s.want(5*minute, append([]string{"0s call 0"}, tc.want...)...)
-				if drops := strings.Contains(strings.Join(s.said, "\n"), "dropping them"); drops != tc.drops {
+				if drops := strings.Contains(strings.Join(s.logLines, "\n"), "dropping them"); drops != tc.drops {
 					t.Errorf("%s: dropped: %v, want %v", tc.reason, drops, tc.drops)
 				}
 			})
@@ -119,16 +119,16 @@ func TestNewestState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
+				var w *harness
 				var got string
-				w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true},
+				w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true},
 					func(ctx context.Context, call *handlers.Invocation) error {
 						for range tc.answers {
-							_ = call.Writes.AddTransform(func(body map[string]any) error {
+							_ = call.Writer.AddTransform(func(body map[string]any) error {
 								body["spec"] = 1
 								return nil
 							})
-							if err := call.Writes.Flush(ctx); err != nil {
+							if err := call.Writer.Flush(ctx); err != nil {
 								return err
 							}
 						}
@@ -152,14 +152,14 @@ func TestNewestState(t *testing.T) {
 // TestAbandonedDaemonSeesItsObject shows that an abandoned daemon sees the last state of its object, without the cache.
 func TestAbandonedDaemonSeesItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
+		var w *harness
 		over := make(chan struct{})
 		linger := func(_ context.Context, call *handlers.Invocation) error {
 			<-over
 			w.note(fmt.Sprint("sees ", patching.ResourceVersion(liveBody(call))))
 			return nil
 		}
-		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true}, linger))
+		w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true}, linger))
 		w.runPass()
 		synctest.Wait()
 		w.StopAndWait(background.Exiting)

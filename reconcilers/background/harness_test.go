@@ -24,26 +24,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
-// world holds one object with its handlers, an API server that accepts patches, and a queue made of timers.
-type world struct {
+// harness holds one object with its handlers, an API server that accepts patches, and a queue made of timers.
+type harness struct {
 	*background.Supervisor
 	kind.Writer
-	t     *testing.T
-	began time.Time
+	t         *testing.T
+	startTime time.Time
 
-	mu      sync.Mutex
-	body    map[string]any
-	refuse  []error // results of the next writes
-	journal []string
-	said    []string
-	// unheld is true while the object does not have the finalizer.
-	unheld bool
+	mu          sync.Mutex
+	body        map[string]any
+	writeErrors []error // results of the next writes
+	journal     []string
+	logLines    []string
+	// lacksFinalizer is true while the object does not have the finalizer.
+	lacksFinalizer bool
 	// answers are the results of the next writes, which then change nothing.
 	answers []patching.WriteResult
 }
 
-func newWorld(t *testing.T, own ...*handlers.Handler) *world {
-	return newWorldWith(t, background.KindSettings{}, own...)
+func newHarness(t *testing.T, own ...*handlers.Handler) *harness {
+	return newHarnessWith(t, background.KindSettings{}, own...)
 }
 
 // with returns settings of the background handlers of an operator with these settings.
@@ -51,17 +51,17 @@ func with(s settings.Settings) background.KindSettings {
 	return background.KindSettings{HandledKind: kind.HandledKind{Settings: s}}
 }
 
-// newWorldWith starts a supervisor for one object, with the given settings and defaults for the others.
-func newWorldWith(t *testing.T, settings background.KindSettings, own ...*handlers.Handler) *world {
-	w := &world{
-		t: t, began: time.Now(),
+// newHarnessWith starts a supervisor for one object, with the given settings and defaults for the others.
+func newHarnessWith(t *testing.T, settings background.KindSettings, own ...*handlers.Handler) *harness {
+	w := &harness{
+		t: t, startTime: time.Now(),
 		Supervisor: &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}},
 	}
 	w.body = map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{},
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "1"},
 	}
-	settings.Handlers, settings.Writer, settings.WriteTimeout = made(own...), w, time.Second
+	settings.Handlers, settings.Writer, settings.WriteTimeout = newChains(own...), w, time.Second
 	settings.Backoff = 7 * time.Second
 	if settings.PauseTimeout == 0 {
 		settings.PauseTimeout = -1 // no time
@@ -70,7 +70,7 @@ func newWorldWith(t *testing.T, settings background.KindSettings, own ...*handle
 	settings.Log = logkeys.Unique(t, funcr.New(func(_, line string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.said = append(w.said, line)
+		w.logLines = append(w.logLines, line)
 		switch {
 		case strings.Contains(line, "its object waits for it"):
 			w.journal = append(w.journal, w.at()+"reminded")
@@ -83,28 +83,28 @@ func newWorldWith(t *testing.T, settings background.KindSettings, own ...*handle
 	return w
 }
 
-// made returns the Reconcilers of handlers, as an operator sets them up.
-func made(all ...*handlers.Handler) (list []*adapters.HandlerChain) {
+// newChains returns the Reconcilers of handlers, as an operator sets them up.
+func newChains(all ...*handlers.Handler) (list []*adapters.HandlerChain) {
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))
 	}
 	return list
 }
 
-func (w *world) Newest(types.NamespacedName, types.UID) *jsontext.LazyObject {
+func (w *harness) Newest(types.NamespacedName, types.UID) *jsontext.LazyObject {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return jsontext.NewFromValue(w.body)
 }
 
 // latest returns the present state of the object.
-func (w *world) latest() map[string]any {
+func (w *harness) latest() map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.body
 }
 
-func (w *world) Enqueue(_ types.NamespacedName, handler string, after time.Duration) {
+func (w *harness) Enqueue(_ types.NamespacedName, handler string, after time.Duration) {
 	if handler == "" {
 		w.note("look")
 		return
@@ -112,14 +112,14 @@ func (w *world) Enqueue(_ types.NamespacedName, handler string, after time.Durat
 	time.AfterFunc(after, func() { w.FireTimer("u", handler) })
 }
 
-func (w *world) ApplyRetrying(
+func (w *harness) ApplyRetrying(
 	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
 ) (patching.WriteResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.refuse) > 0 {
-		err := w.refuse[0]
-		if w.refuse = w.refuse[1:]; err != nil {
+	if len(w.writeErrors) > 0 {
+		err := w.writeErrors[0]
+		if w.writeErrors = w.writeErrors[1:]; err != nil {
 			w.journal = append(w.journal, w.at()+"refused")
 			return patching.WriteResult{}, err
 		}
@@ -137,20 +137,20 @@ func (w *world) ApplyRetrying(
 	return patching.WriteResult{Body: changed}, err
 }
 
-func (w *world) at() string { return time.Since(w.began).Round(time.Millisecond).String() + " " }
+func (w *harness) at() string { return time.Since(w.startTime).Round(time.Millisecond).String() + " " }
 
-func (w *world) note(what string) {
+func (w *harness) note(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.journal = append(w.journal, w.at()+what)
 }
 
 // runPass supervises the object, as a pass does, and returns whether the object must be held.
-func (w *world) runPass() (holds bool) {
+func (w *harness) runPass() (holds bool) {
 	w.t.Helper()
 	body := w.latest()
 	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{
-		Object: jsontext.NewFromValue(body), New: map[string]any{"spec": body["spec"]}, Held: !w.unheld,
+		Object: jsontext.NewFromValue(body), New: map[string]any{"spec": body["spec"]}, HasFinalizer: !w.lacksFinalizer,
 	})
 	if err != nil || busy {
 		w.t.Errorf("busy: %v, error: %v; a living object does not wait for handlers to end", busy, err)
@@ -158,22 +158,22 @@ func (w *world) runPass() (holds bool) {
 	return holds
 }
 
-func (w *world) want(after time.Duration, journal ...string) {
+func (w *harness) want(after time.Duration, journal ...string) {
 	w.t.Helper()
 	time.Sleep(after)
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if d := cmp.Diff(journal, w.journal); d != "" {
-		w.t.Errorf("after %s: -want, +got:\n%s", time.Since(w.began), d)
+		w.t.Errorf("after %s: -want, +got:\n%s", time.Since(w.startTime), d)
 	}
 	w.journal = nil
 }
 
-// spawning returns a handler that records its calls and runs the acts, one per call; the last act repeats.
-func spawning(w **world, b handlers.BackgroundOptions, acts ...handlers.Func) *handlers.Handler {
+// backgroundHandler returns a handler that records its calls and runs the acts, one per call; the last act repeats.
+func backgroundHandler(w **harness, b handlers.BackgroundOptions, acts ...handlers.Func) *handlers.Handler {
 	n := 0
-	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b,
+	return &handlers.Handler{ID: "h", Family: handlers.Background, Background: &b,
 		Call: func(ctx context.Context, call *handlers.Invocation) error {
 			(*w).note(fmt.Sprintf("call %d", call.Retry))
 			act := acts[min(n, len(acts)-1)]
@@ -185,10 +185,10 @@ func spawning(w **world, b handlers.BackgroundOptions, acts ...handlers.Func) *h
 func succeed(context.Context, *handlers.Invocation) error { return nil }
 
 func returnResult(value string) handlers.Func {
-	return func(_ context.Context, call *handlers.Invocation) error { return call.Writes.SetResult(value) }
+	return func(_ context.Context, call *handlers.Invocation) error { return call.Writer.SetResult(value) }
 }
 
 // liveBody returns the newest state of the object of a background function.
 func liveBody(call *handlers.Invocation) map[string]any {
-	return (&cause.Cause{Object: call.Live.Object()}).Body()
+	return (&cause.Cause{Object: call.LiveObject.Object()}).Body()
 }

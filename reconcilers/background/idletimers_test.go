@@ -18,25 +18,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// host is a kind without a cache. Its queue is never read, so it calls no handler.
-type host struct {
+// queueService is a kind without a cache. Its queue is never read, so it calls no handler.
+type queueService struct {
 	queue priorityqueue.PriorityQueue[source.Request]
 }
 
-func (host) Newest(types.NamespacedName, types.UID) *jsontext.LazyObject { return nil }
+func (queueService) Newest(types.NamespacedName, types.UID) *jsontext.LazyObject { return nil }
 
-func (h host) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
+func (h queueService) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
 	h.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, source.Request{NamespacedName: key, Handler: handler})
 }
 
 // TestIdleTimersCostLittle shows that an idle timer needs little memory, and no goroutine.
 func TestIdleTimersCostLittle(t *testing.T) {
 	const many, limit = 100_000, 150 << 20
-	h := host{priorityqueue.New[source.Request]("")}
+	h := queueService{priorityqueue.New[source.Request]("")}
 	defer h.queue.ShutDown()
 	supervisor := &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
-	supervisor.AllowStarts(background.KindSettings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
-		ID: "t", Family: handlers.Spawning,
+	supervisor.AllowStarts(background.KindSettings{Log: logr.Discard(), Handlers: newChains(&handlers.Handler{
+		ID: "t", Family: handlers.Background,
 		Background: &handlers.BackgroundOptions{Interval: time.Hour, Idle: time.Hour},
 	})}, h)
 	used, goroutines := heap(), growth.Goroutines()

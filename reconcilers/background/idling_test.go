@@ -64,26 +64,26 @@ func TestIdling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
-				w = newWorld(t, idling(&w, tc.background, tc.takes))
+				var w *harness
+				w = newHarness(t, idleTimer(&w, tc.background, tc.takes))
 				w.runPass()
 				for i, at := range tc.changes {
 					w.until(at)
 					w.change(i)
 					w.runPass() // a second pass, without a change
 				}
-				w.want(70*second-time.Since(w.began), tc.want...)
+				w.want(70*second-time.Since(w.startTime), tc.want...)
 			})
 		})
 	}
 }
 
-// idling returns a handler that records the start of its current run.
-func idling(w **world, b handlers.BackgroundOptions, takes time.Duration) *handlers.Handler {
+// idleTimer returns a handler that records the start of its current run.
+func idleTimer(w **harness, b handlers.BackgroundOptions, takes time.Duration) *handlers.Handler {
 	return &handlers.Handler{
-		ID: "h", Family: handlers.Spawning, Background: &b,
+		ID: "h", Family: handlers.Background, Background: &b,
 		Call: func(_ context.Context, call *handlers.Invocation) error {
-			(*w).note(fmt.Sprint("since ", call.Started.Sub((*w).began)))
+			(*w).note(fmt.Sprint("since ", call.Started.Sub((*w).startTime)))
 			time.Sleep(takes)
 			return nil
 		},
@@ -91,7 +91,7 @@ func idling(w **world, b handlers.BackgroundOptions, takes time.Duration) *handl
 }
 
 // change gives the object another essence, and supervises it.
-func (w *world) change(to int) {
+func (w *harness) change(to int) {
 	w.mu.Lock()
 	w.body = map[string]any{"metadata": w.body["metadata"], "spec": map[string]any{"changed": to}}
 	w.mu.Unlock()
@@ -101,13 +101,13 @@ func (w *world) change(to int) {
 // TestIdlingUnmatched shows that the idle time also counts while the handler does not match.
 func TestIdlingUnmatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStoppableWorld(t, background.KindSettings{}, handlers.BackgroundOptions{Idle: 10 * second},
+		s := newStoppableHarness(t, background.KindSettings{}, handlers.BackgroundOptions{Idle: 10 * second},
 			succeed)
 		s.runPass()
 		s.until(20 * second)
 		s.stop(background.Unmatched)
 		s.until(25 * second)
-		s.unmatched = nil
+		s.filterErr = nil
 		s.runPass()
 		s.want(second, "10s call 0", "20s look", "25s call 0")
 	})
@@ -116,11 +116,11 @@ func TestIdlingUnmatched(t *testing.T) {
 // TestNothingIdles shows that nothing is kept of an object without matching handlers, so there is nothing to forget.
 func TestNothingIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s *stoppableWorld
-		s = newStoppableWorld(t, background.KindSettings{
-			Forgotten: func(types.UID) { s.note("forgotten") },
+		var s *stoppableHarness
+		s = newStoppableHarness(t, background.KindSettings{
+			OnForgotten: func(types.UID) { s.note("forgotten") },
 		}, handlers.BackgroundOptions{Idle: 10 * second}, succeed)
-		s.unmatched = errUnmatched
+		s.filterErr = errUnmatched
 		if s.runPass() {
 			t.Error("an object without matching handlers must not be held")
 		}
@@ -133,9 +133,9 @@ func TestNothingIdles(t *testing.T) {
 // handlers do not cause ticks. The queue can neither drop nor postpone its requests.
 func TestNeedlessRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
+		var w *harness
 		slow := func(context.Context, *handlers.Invocation) error { time.Sleep(5 * second); return nil }
-		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Interval: 10 * second}, slow))
+		w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Interval: 10 * second}, slow))
 		w.FireTimer("u", "h")
 		w.runPass()
 		synctest.Wait()

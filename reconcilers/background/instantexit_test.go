@@ -34,9 +34,9 @@ func TestInstantExit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
+				var w *harness
 				linger := func(ctx context.Context, call *handlers.Invocation) error {
-					<-call.Live.Stopping()
+					<-call.LiveObject.Stopping()
 					select {
 					case <-ctx.Done():
 						w.note("cancelled")
@@ -45,9 +45,9 @@ func TestInstantExit(t *testing.T) {
 					}
 					return nil
 				}
-				w = newWorldWith(
+				w = newHarnessWith(
 					t, with(settings.Settings{InstantExit: tc.patience}),
-					spawning(&w, handlers.BackgroundOptions{Daemon: true, CancelBackoff: tc.backoff}, linger),
+					backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true, CancelBackoff: tc.backoff}, linger),
 				)
 				w.runPass()
 				w.want(0, "0s call 0")

@@ -16,7 +16,7 @@ import (
 // caller.
 func TestPlacesOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := &background.Limit{Most: 2}
+		limit := &background.Limit{Max: 2}
 		over := make(chan struct{})
 		wait := func() { <-over }
 		var got []string
@@ -49,11 +49,11 @@ func TestLimitOfDaemons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
+				var w *harness
 				wanted, over := true, make(chan struct{})
 				daemon := func(id string, call handlers.Func) *handlers.Handler {
 					return &handlers.Handler{
-						ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true},
+						ID: id, Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true},
 						Call: func(ctx context.Context, c *handlers.Invocation) error {
 							w.note(id)
 							return call(ctx, c)
@@ -65,8 +65,8 @@ func TestLimitOfDaemons(t *testing.T) {
 					func(context.Context, *cause.Cause) (bool, error) { return wanted, nil },
 				}
 				linger := func(context.Context, *handlers.Invocation) error { <-over; return nil }
-				w = newWorld(t, daemon("first", linger), other)
-				w.Daemons.Most = 1
+				w = newHarness(t, daemon("first", linger), other)
+				w.Daemons.Max = 1
 				w.runPass()
 				w.until(second)
 				wanted = name == "Wanted"
@@ -74,7 +74,7 @@ func TestLimitOfDaemons(t *testing.T) {
 				w.until(2 * second)
 				close(over)
 				w.want(minute, want...)
-				said := strings.Join(w.said, "\n")
+				said := strings.Join(w.logLines, "\n")
 				second := strings.Contains(said, `"handler"="second" "limit"=1 "ahead"=0`)
 				if strings.Count(said, "Daemon waits for others") != 1 || !second {
 					t.Errorf("want one line, about the second daemon: %s", said)

@@ -56,9 +56,9 @@ func TestNothingBeginsInAPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gate{}
-				var w *world
-				w = newWorldWith(t, background.KindSettings{HandledKind: kind.HandledKind{Gate: g}},
-					spawning(&w, tc.background, tc.act))
+				var w *harness
+				w = newHarnessWith(t, background.KindSettings{HandledKind: kind.HandledKind{Gate: g}},
+					backgroundHandler(&w, tc.background, tc.act))
 				if tc.pause == 0 {
 					g.closed.Store(true)
 				}
@@ -94,14 +94,14 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
-				w = newWorld(t, spawning(
+				var w *harness
+				w = newHarness(t, backgroundHandler(
 					&w, handlers.BackgroundOptions{Daemon: true, InitialDelay: after(tc.delay, nil)}, fail,
 				))
 				w.runPass()
 				w.until(second)
 				w.StopAndWait(background.Exiting)
-				if at := time.Since(w.began); at != second {
+				if at := time.Since(w.startTime); at != second {
 					t.Errorf("%s: the exit ended at %s", tc.reason, at)
 				}
 				w.want(minute, tc.want...)
@@ -137,7 +137,7 @@ func TestPermissionEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				permission, end := context.WithCancel(t.Context())
 				defer end()
-				w := newStubbornWorld(
+				w := newStubbornHarness(
 					t, background.KindSettings{Permission: permission},
 					handlers.BackgroundOptions{Daemon: true, CancelBackoff: minute},
 				)
@@ -159,7 +159,7 @@ func TestPermissionEndsAfterTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		permission, end := context.WithCancel(t.Context())
 		defer end()
-		w := newStubbornWorld(t, background.KindSettings{Permission: permission},
+		w := newStubbornHarness(t, background.KindSettings{Permission: permission},
 			handlers.BackgroundOptions{Daemon: true})
 		w.letGo()
 		synctest.Wait()

@@ -39,9 +39,9 @@ type KindSettings struct {
 	// Permission ends when nothing may be written any more, because other processes may handle the objects. The
 	// contexts of handlers end at once then. Nil never ends.
 	Permission context.Context //nolint:containedctx // only its end is of interest, and why
-	// Forgotten is called with the uid of a deleted object when its last handler has ended; it must be quick. It may be
-	// nil.
-	Forgotten func(types.UID)
+	// OnForgotten is called with the uid of a deleted object when its last handler has ended; it must be quick. It may
+	// be nil.
+	OnForgotten func(types.UID)
 	// Log is a logger that names the resource.
 	Log logr.Logger
 }

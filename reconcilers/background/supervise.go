@@ -44,7 +44,9 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 		return false, false, err
 	}
 	// Without a service, no controller runs: nothing can be started.
-	starts := func(h *adapters.HandlerChain) bool { return service != nil && (c.Held || h.Description.Optional) }
+	starts := func(h *adapters.HandlerChain) bool {
+		return service != nil && (c.HasFinalizer || h.Description.Optional)
+	}
 	o := s.tasksOf(c, slices.ContainsFunc(matching, starts))
 	if o == nil {
 		return slices.ContainsFunc(matching, isHolder), false, nil
@@ -63,7 +65,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 
 // matchingHandlers returns the handlers that match the object. The journal records which ones do not.
 func (s *KindSettings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.HandlerChain, error) {
-	look := s.Journal.ForBody(c.Body()).StartBackgroundLook(c)
+	look := s.Journal.ForBody(c.Body()).StartBackgroundEvaluation(c)
 	defer look.AddToJournal()
 	return adapters.MatchingHandlers(ctx, s.Handlers, c, look.VerdictFunc())
 }
@@ -102,9 +104,9 @@ func (s *Supervisor) DelaysDeletion(c *cause.Cause) bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.awaited = slices.ContainsFunc(o.list, func(t *task) bool { return !t.released && !t.overdue })
+	o.delaysDeletion = slices.ContainsFunc(o.list, func(t *task) bool { return !t.released && !t.overdue })
 	o.logAwaited()
-	return o.awaited
+	return o.delaysDeletion
 }
 
 // logAwaited logs once that deletion handlers wait for tasks that did not stop at once. The caller holds the lock.
@@ -112,12 +114,12 @@ func (o *objectTasks) logAwaited() {
 	// Tasks that stop at once are not worth a log line: only those that linger are named.
 	var ids []string
 	for _, t := range o.list {
-		if t.lingers && !t.released && !t.overdue {
+		if t.exceedsInstantExit && !t.released && !t.overdue {
 			ids = append(ids, t.handlerID())
 		}
 	}
-	if o.awaited && !o.logged && len(ids) > 0 {
-		o.logged = true
+	if o.delaysDeletion && !o.isDelayLogged && len(ids) > 0 {
+		o.isDelayLogged = true
 		settings, _ := o.supervisor.currentSettings()
 		logging.OfObject(settings.Log, o.key, o.uid).Info("Deletion handlers wait until daemons and timers of the "+
 			"object have ended", "handlers", ids)
@@ -142,7 +144,7 @@ func (o *objectTasks) restartIdleOnChange(c *cause.Cause) {
 	defer o.mu.Unlock()
 	// The first digest is not a change: the idle time begins when the object is first seen.
 	if was := o.digest; was != 0 && was != sum.Sum64() {
-		o.reset = time.Now()
+		o.lastChange = time.Now()
 		for _, t := range o.list {
 			t.wakeIdle()
 		}

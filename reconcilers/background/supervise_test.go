@@ -19,19 +19,19 @@ import (
 // finished handler again.
 func TestHandlersBesideEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
+		var w *harness
 		daemon := func(id string, lasts *handlers.BackgroundOptions, call handlers.Func) *handlers.Handler {
 			return &handlers.Handler{
-				ID: id, Family: handlers.Spawning, Background: lasts,
+				ID: id, Family: handlers.Background, Background: lasts,
 				Call: func(ctx context.Context, c *handlers.Invocation) error { w.note(id); return call(ctx, c) },
 			}
 		}
 		ends := &handlers.BackgroundOptions{Daemon: true}
 		over := make(chan struct{})
-		w = newWorld(t,
+		w = newHarness(t,
 			daemon("returns", ends, succeed),
 			daemon("goes on", ends, func(_ context.Context, call *handlers.Invocation) error {
-				<-call.Live.Stopping()
+				<-call.LiveObject.Stopping()
 				w.note("stops")
 				<-over
 				return nil
@@ -66,15 +66,15 @@ func TestHandlersBesideEachOther(t *testing.T) {
 // handlers and keeps nothing of the objects.
 func TestWithoutAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s *stoppableWorld
-		s = newStoppableWorld(t, background.KindSettings{
-			Forgotten: func(types.UID) { s.note("forgotten") },
+		var s *stoppableHarness
+		s = newStoppableHarness(t, background.KindSettings{
+			OnForgotten: func(types.UID) { s.note("forgotten") },
 		}, handlers.BackgroundOptions{Daemon: true}, nil)
 		s.StopAndWait(background.Exiting)
 		if !s.runPass() {
 			t.Error("a matching daemon must hold the object")
 		}
-		s.unmatched = errUnmatched
+		s.filterErr = errUnmatched
 		if s.runPass() {
 			t.Error("without a matching handler, the object must not be held")
 		}
@@ -91,24 +91,25 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
-				w = newWorld(t, spawning(&w, b, func(_ context.Context, call *handlers.Invocation) error {
+				var w *harness
+				w = newHarness(t, backgroundHandler(&w, b, func(_ context.Context, call *handlers.Invocation) error {
 					if b.Daemon {
-						<-call.Live.Stopping()
+						<-call.LiveObject.Stopping()
 					}
 					return nil
 				}))
-				w.unheld = true
+				w.lacksFinalizer = true
 				for range 2 {
 					if !w.runPass() {
 						t.Error("the finalizer must be requested before the handler starts")
 					}
 					w.want(time.Minute)
 				}
-				w.unheld = false
+				w.lacksFinalizer = false
 				w.runPass()
 				w.want(time.Minute, "2m0s call 0")
-				w.unheld = true // another client removed the finalizer: the handler goes on while it is added again
+				// another client removed the finalizer: the handler goes on while it is added again
+				w.lacksFinalizer = true
 				if !w.runPass() {
 					t.Error("the object must still be held")
 				}
@@ -123,19 +124,19 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 func TestLeaveFinalizers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		end    func(*stoppableWorld)
+		end    func(*stoppableHarness)
 		want   []string
 	}{
-		"ByItself": {"a daemon that returns by itself does not request a pass", (*stoppableWorld).letGo, nil},
+		"ByItself": {"a daemon that returns by itself does not request a pass", (*stoppableHarness).letGo, nil},
 		"Stopped": {
 			"a stopped daemon requests a pass, because the deletion waits for it",
-			func(s *stoppableWorld) { s.stop(background.Deleted); synctest.Wait(); s.letGo() },
+			func(s *stoppableHarness) { s.stop(background.Deleted); synctest.Wait(); s.letGo() },
 			[]string{"0s asked RESOURCE_DELETED", "0s look"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStubbornWorld(
+				s := newStubbornHarness(
 					t,
 					with(settings.Settings{LeaveFinalizers: true}),
 					handlers.BackgroundOptions{Daemon: true},
@@ -169,12 +170,12 @@ func TestInitialDelays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, background.KindSettings{}, handlers.BackgroundOptions{
+				s := newStoppableHarness(t, background.KindSettings{}, handlers.BackgroundOptions{
 					Daemon: true, InitialDelay: after(tc.delay, tc.err),
 				}, nil)
 				s.runPass()
 				s.want(minute, tc.want)
-				if said := strings.Contains(strings.Join(s.said, "\n"), "Initial delay"); said != (tc.err != nil) {
+				if said := strings.Contains(strings.Join(s.logLines, "\n"), "Initial delay"); said != (tc.err != nil) {
 					t.Errorf("%s: the failure is logged: %v", tc.reason, said)
 				}
 			})

@@ -18,20 +18,20 @@ type Supervisor struct {
 	// Ticks limits how many ticks of timers run at once, Daemons how many daemons.
 	Ticks, Daemons *Limit
 
-	mu       sync.Mutex
-	settings *KindSettings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
-	service  Service       // the present or last controller; nil after [Supervisor.StopAndWait]
-	open     bool          // true while a controller of the resource runs
-	byUID    map[types.UID]*objectTasks
-	ending   map[*objectTasks]bool // deleted objects whose tasks have not ended yet
-	running  sync.WaitGroup        // runs that [Supervisor.StopAndWait] waits for
+	mu            sync.Mutex
+	settings      *KindSettings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
+	service       Service       // the present or last controller; nil after [Supervisor.StopAndWait]
+	hasController bool          // true while a controller of the resource runs
+	byUID         map[types.UID]*objectTasks
+	ending        map[*objectTasks]bool // deleted objects whose tasks have not ended yet
+	running       sync.WaitGroup        // runs that [Supervisor.StopAndWait] waits for
 }
 
 // AllowStarts lets Supervise start handlers with these settings, for a controller that starts.
 func (s *Supervisor) AllowStarts(settings KindSettings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings, s.service, s.open = &settings, service, true
+	s.settings, s.service, s.hasController = &settings, service, true
 	if s.byUID == nil {
 		s.byUID = map[types.UID]*objectTasks{}
 	}
@@ -54,7 +54,7 @@ func (s *Supervisor) StopAndWait(reason StopReason) {
 func (s *Supervisor) StopAll(reason StopReason) {
 	// Close first: passes that begin later must not start handlers.
 	s.mu.Lock()
-	s.open = false
+	s.hasController = false
 	s.mu.Unlock()
 	for _, o := range s.allTasks() {
 		o.stopTasks(reason)
@@ -119,7 +119,7 @@ func (s *Supervisor) forgetIdle(o *objectTasks) {
 // forgetIdleLocked is forgetIdle for callers that hold the object's lock. Finished handlers are remembered as long as
 // the object exists: without that memory, they would start again.
 func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
-	if len(o.list) > 0 || len(o.done) > 0 && !o.forgotten {
+	if len(o.list) > 0 || len(o.finishedIDs) > 0 && !o.forgotten {
 		return
 	}
 	s.mu.Lock()
@@ -129,8 +129,8 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 		delete(s.byUID, o.uid)
 	}
 	delete(s.ending, o)
-	if o.forgotten && s.settings.Forgotten != nil {
-		s.settings.Forgotten(o.uid)
+	if o.forgotten && s.settings.OnForgotten != nil {
+		s.settings.OnForgotten(o.uid)
 	}
 }
 
@@ -142,7 +142,7 @@ func (s *Supervisor) currentSettings() (*KindSettings, Service) {
 	if s.settings == nil {
 		return &KindSettings{}, nil
 	}
-	if !s.open {
+	if !s.hasController {
 		return s.settings, nil
 	}
 	return s.settings, s.service
@@ -166,7 +166,7 @@ func (s *Supervisor) tasksOf(c *cause.Cause, create bool) *objectTasks {
 	if o == nil && create {
 		o = &objectTasks{
 			supervisor: s, uid: object.GetUID(),
-			key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, reset: time.Now(),
+			key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, lastChange: time.Now(),
 		}
 		s.byUID[o.uid] = o
 	}

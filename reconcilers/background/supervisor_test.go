@@ -47,8 +47,8 @@ func TestFailuresInTheBackground(t *testing.T) {
 			}
 			t.Run(name+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var w *world
-					w = newWorld(t, spawning(&w, b, tc.act, returnResult("done")))
+					var w *harness
+					w = newHarness(t, backgroundHandler(&w, b, tc.act, returnResult("done")))
 					w.runPass()
 					w.want(time.Minute, want...)
 				})
@@ -61,11 +61,11 @@ func TestFailuresInTheBackground(t *testing.T) {
 // attempts do not count.
 func TestBlockedInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
+		var w *harness
 		undecodable := func(context.Context, *handlers.Invocation) error { return undecodable{errors.New("no number")} }
-		h := spawning(&w, handlers.BackgroundOptions{Daemon: true}, undecodable, undecodable, succeed)
+		h := backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true}, undecodable, undecodable, succeed)
 		h.Policy.Retries = ptr.To(1)
-		w = newWorld(t, h)
+		w = newHarness(t, h)
 		w.runPass()
 		w.want(10*time.Minute, "0s call 0", "1m0s call 0", "2m0s call 0", "2m0s look")
 	})
@@ -80,20 +80,20 @@ func (undecodable) Undecodable() bool { return true }
 // are dropped and logged.
 func TestWritesInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		w = newWorld(
-			t, spawning(&w, handlers.BackgroundOptions{Interval: time.Minute}, returnResult("first"),
+		var w *harness
+		w = newHarness(
+			t, backgroundHandler(&w, handlers.BackgroundOptions{Interval: time.Minute}, returnResult("first"),
 				returnResult("second"),
 				returnResult("third")),
 		)
-		w.refuse = []error{
+		w.writeErrors = []error{
 			errors.New("no connection"), errors.New("no connection"), nil,
 			fmt.Errorf("invalid: %w", patching.ErrRefused),
 		}
 		w.runPass()
 		w.want(30*time.Second, "0s call 0", "0s refused", "1s refused", "3s wrote map[h:first]")
 		w.want(time.Minute, "1m3s call 0", "1m3s refused")
-		if said := strings.Join(w.said, "\n"); strings.Count(said, "dropping them") != 1 {
+		if said := strings.Join(w.logLines, "\n"); strings.Count(said, "dropping them") != 1 {
 			t.Errorf("want one line about the dropped writes: %s", said)
 		}
 		w.want(time.Minute, "2m3s call 0", "2m3s wrote map[h:third]")
@@ -103,9 +103,9 @@ func TestWritesInTheBackground(t *testing.T) {
 // TestWritesInTheBackgroundObeyRetryAfter shows that a write is retried after the delay that the API server requests.
 func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Interval: time.Hour}, returnResult("first")))
-		w.refuse = []error{fmt.Errorf("patching: %w", apierrors.NewTooManyRequests("busy", 40))}
+		var w *harness
+		w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Interval: time.Hour}, returnResult("first")))
+		w.writeErrors = []error{fmt.Errorf("patching: %w", apierrors.NewTooManyRequests("busy", 40))}
 		w.runPass()
 		w.want(time.Minute, "0s call 0", "0s refused", "40s wrote map[h:first]")
 	})
@@ -113,12 +113,12 @@ func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
 
 func TestFlushInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true},
+		var w *harness
+		w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				for n := range 2 {
-					_ = call.Writes.AddTransform(func(body map[string]any) error { body["status"] = n; return nil })
-					if err := call.Writes.Flush(ctx); err != nil {
+					_ = call.Writer.AddTransform(func(body map[string]any) error { body["status"] = n; return nil })
+					if err := call.Writer.Flush(ctx); err != nil {
 						return err
 					}
 					w.note(fmt.Sprint("sees ", liveBody(call)["status"]))
@@ -162,8 +162,8 @@ func TestGrids(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
-				w = newWorld(t, spawning(&w, tc.background, tc.act))
+				var w *harness
+				w = newHarness(t, backgroundHandler(&w, tc.background, tc.act))
 				w.runPass()
 				w.want(29*time.Second, tc.want...)
 			})
@@ -173,8 +173,9 @@ func TestGrids(t *testing.T) {
 
 func TestJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Interval: 10 * time.Second, Jitter: 0.5}, succeed))
+		var w *harness
+		w = newHarness(t, backgroundHandler(&w, handlers.BackgroundOptions{Interval: 10 * time.Second, Jitter: 0.5},
+			succeed))
 		w.runPass()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -190,7 +191,7 @@ func TestJitter(t *testing.T) {
 // TestTicksAreLimited shows that the limit postpones ticks that are due, and drops none.
 func TestTicksAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := &background.Limit{Most: 2}
+		limit := &background.Limit{Max: 2}
 		running, most, done := 0, 0, 0
 		var mu sync.Mutex
 		for range 10 {

@@ -26,16 +26,17 @@ type objectTasks struct {
 	key        types.NamespacedName
 	uid        types.UID
 
-	mu      sync.Mutex
-	list    []*task              // tasks that have not ended, including abandoned ones
-	done    []string             // ids of handlers that have ended by themselves
-	reset   time.Time            // time of the last change of the essence
-	digest  uint64               // of the essence; zero if it is unknown
-	written *jsontext.LazyObject // answer to our last write, or last state of a former cache; nil if the cache is newer
+	mu          sync.Mutex
+	list        []*task   // tasks that have not ended, including abandoned ones
+	finishedIDs []string  // ids of handlers that have ended by themselves
+	lastChange  time.Time // time of the last change of the essence
+	digest      uint64    // of the essence; zero if it is unknown
+	// answer to our last write, or last state of a former cache; nil if the cache is newer
+	newestState *jsontext.LazyObject
 
-	forgotten bool // the object is deleted
-	awaited   bool // deletion handlers wait for the tasks
-	logged    bool // that was logged
+	forgotten      bool // the object is deleted
+	delaysDeletion bool // deletion handlers wait for the tasks
+	isDelayLogged  bool // that was logged
 }
 
 // task is one background handler of one object. The lock of the object guards its fields.
@@ -43,25 +44,25 @@ type task struct {
 	object  *objectTasks
 	handler *adapters.HandlerChain
 
-	started time.Time      // when the first attempt of this run was due
-	retries int            // failed attempts of this run
-	trace   progress.Trace // of the attempts of this run
-	due     time.Time      // next tick of a timer, without the idle time; zero while it runs or if it is unknown
-	ended   time.Time      // end of the last tick of a timer that only has an idle time
+	started     time.Time      // when the first attempt of this run was due
+	retries     int            // failed attempts of this run
+	trace       progress.Trace // of the attempts of this run
+	due         time.Time      // next tick of a timer, without the idle time; zero while it runs or if it is unknown
+	lastTickEnd time.Time      // end of the last tick of a timer that only has an idle time
 
-	writing  chan struct{} // a semaphore: full during a write
-	running  bool          // between beginRun and endRun
-	calling  bool          // the function is being called
-	gate     kind.WorkGate // gate that counts the run; nil if there is none
-	reason   StopReason
-	stopping chan struct{} // closed when the function must stop
-	cancel   context.CancelCauseFunc
-	settle   func() bool // unsubscribes from the end of the permission to write
+	writeSemaphore chan struct{} // a semaphore: full during a write
+	running        bool          // between beginRun and endRun
+	calling        bool          // the function is being called
+	gate           kind.WorkGate // gate that counts the run; nil if there is none
+	reason         StopReason
+	stopping       chan struct{} // closed when the function must stop
+	cancel         context.CancelCauseFunc
+	unsubscribe    func() bool // unsubscribes from the end of the permission to write
 	// [Supervisor.StopAndWait] does not wait for the task any more: it has ended, or was abandoned
-	released  bool
-	cancelDue bool // the cancellation backoff is over
-	lingers   bool // it did not stop within the instant exit time
-	overdue   bool // deletion handlers do not wait for it any more
+	released           bool
+	cancelDue          bool // the cancellation backoff is over
+	exceedsInstantExit bool // it did not stop within the instant exit time
+	overdue            bool // deletion handlers do not wait for it any more
 }
 
 // handlerID returns the id of the handler.
@@ -94,7 +95,7 @@ func (o *objectTasks) findTask(id string) *task {
 }
 
 // isDone reports whether the handler has ended by itself in this process. The caller holds the lock.
-func (o *objectTasks) isDone(id string) bool { return slices.Contains(o.done, id) }
+func (o *objectTasks) isDone(id string) bool { return slices.Contains(o.finishedIDs, id) }
 
 // isDoneUnlocked is isDone for callers that do not hold the lock.
 func (o *objectTasks) isDoneUnlocked(id string) bool {
@@ -162,11 +163,11 @@ func (o *objectTasks) latestState() *jsontext.LazyObject {
 	}
 	switch {
 	// The cache has caught up with our write: it is authoritative again.
-	case o.written == nil || cached != nil && !isOlder(cached, o.written):
-		o.written = nil
+	case o.newestState == nil || cached != nil && !isOlder(cached, o.newestState):
+		o.newestState = nil
 		return cached
 	default:
-		return o.written
+		return o.newestState
 	}
 }
 
@@ -175,14 +176,14 @@ func (o *objectTasks) keepLatestState() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.list) > 0 {
-		o.written = o.latestState()
+		o.newestState = o.latestState()
 	}
 }
 
 // noteWritten stores the answer to our own write if it is newer than the stored one. The caller holds the lock.
 func (o *objectTasks) noteWritten(body map[string]any) {
-	if written := jsontext.NewFromValue(body); o.written == nil || isOlder(o.written, written) {
-		o.written = written
+	if written := jsontext.NewFromValue(body); o.newestState == nil || isOlder(o.newestState, written) {
+		o.newestState = written
 	}
 }
 
@@ -201,7 +202,7 @@ func versionOf(object *jsontext.LazyObject) string {
 func (t *task) finishTask() {
 	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
 	if t.reason == 0 {
-		t.object.done = append(t.object.done, t.handlerID())
+		t.object.finishedIDs = append(t.object.finishedIDs, t.handlerID())
 	}
 	t.requestReconcile()
 	if t.object.forgotten {

@@ -28,7 +28,7 @@ func (o *objectTasks) fireTimer(id string) {
 
 // nextTick returns the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
 func (t *task) nextTick() time.Time {
-	if rested := t.object.reset.Add(t.backgroundOptions().Idle); rested.After(t.due) {
+	if rested := t.object.lastChange.Add(t.backgroundOptions().Idle); rested.After(t.due) {
 		return rested
 	}
 	return t.due
@@ -93,9 +93,9 @@ func (t *task) resetRun(due time.Time) {
 
 // awaitChange makes a timer without an interval wait for the next change of the essence.
 func (t *task) awaitChange(called, now time.Time) {
-	t.due, t.ended = time.Time{}, now
+	t.due, t.lastTickEnd = time.Time{}, now
 	// A change during the call counts, too.
-	if t.object.reset.After(called) {
+	if t.object.lastChange.After(called) {
 		t.wakeIdle()
 	}
 }
@@ -103,13 +103,13 @@ func (t *task) awaitChange(called, now time.Time) {
 // wakeIdle schedules a timer without an interval after a change. Kopf checks for changes once in each idle time, so the
 // next tick is at the end of such a step. The caller holds the lock.
 func (t *task) wakeIdle() {
-	if t.ended.IsZero() {
+	if t.lastTickEnd.IsZero() {
 		return // the timer is not waiting for a change
 	}
 	idle := t.backgroundOptions().Idle
-	since := max(0, t.object.reset.Sub(t.ended))
-	t.resetRun(t.ended.Add(since + (idle-since%idle)%idle))
-	t.ended = time.Time{}
+	since := max(0, t.object.lastChange.Sub(t.lastTickEnd))
+	t.resetRun(t.lastTickEnd.Add(since + (idle-since%idle)%idle))
+	t.lastTickEnd = time.Time{}
 	t.enqueueTick(time.Now())
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// remembering adds the essence of before to the object, as its last-handled configuration.
-func remembering(b *testing.B, body, before object) object {
+// withLastHandled adds the essence of before to the object, as its last-handled configuration.
+func withLastHandled(b *testing.B, body, before object) object {
 	b.Helper()
 	essence, err := newLens().New(before)
 	if err != nil {
@@ -40,8 +40,8 @@ func BenchmarkDetect(b *testing.B) {
 			want cause.Reason
 		}{
 			"Created":   {o.Tree(), cause.Create},
-			"Updated":   {remembering(b, o.Changed(), o.Tree()), cause.Update},
-			"Unchanged": {remembering(b, o.Tree(), o.Tree()), cause.Noop},
+			"Updated":   {withLastHandled(b, o.Changed(), o.Tree()), cause.Update},
+			"Unchanged": {withLastHandled(b, o.Tree(), o.Tree()), cause.Noop},
 		} {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

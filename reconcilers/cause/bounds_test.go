@@ -41,9 +41,9 @@ func TestDigestsOfNumbers(t *testing.T) {
 			float64(1 << 63), false},
 		"Negative": {"negative floats beyond all integers differ from each other", -1e300, -2e300, false},
 	} {
-		_, stored := forms(t, whole, diffbase.Essence{"spec": tc.before})
+		_, stored := forms(t, redactAll, diffbase.Essence{"spec": tc.before})
 		for i, form := range stored {
-			if c := seen(whole, form, diffbase.Essence{"spec": tc.now}); c.Changed == tc.same {
+			if c := detect(redactAll, form, diffbase.Essence{"spec": tc.now}); c.Changed == tc.same {
 				t.Errorf("%s: %s: form %d: got %v", name, tc.reason, i, c.Diff)
 			}
 		}
@@ -66,8 +66,8 @@ func TestLimitIsIncluded(t *testing.T) {
 
 // TestBareLeavesTheEssenceAlone shows that Bare copies the essence, which other comparisons share.
 func TestBareLeavesTheEssenceAlone(t *testing.T) {
-	_, stored := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "y"}})
-	old, _ := whole.RestoreEssence(body, stored[0], diffbase.Essence{"spec": object{"a": "x", "b": "z"}})
+	_, stored := forms(t, redactAll, diffbase.Essence{"spec": object{"a": "x", "b": "y"}})
+	old, _ := redactAll.RestoreEssence(body, stored[0], diffbase.Essence{"spec": object{"a": "x", "b": "z"}})
 	spec, _ := old["spec"].(object)
 	hidden := spec["b"]
 	if d := cmp.Diff(diffbase.Essence{"spec": object{"a": "x"}}, cause.WithoutHidden(old)); d != "" || hidden == nil {
@@ -76,12 +76,12 @@ func TestBareLeavesTheEssenceAlone(t *testing.T) {
 	if spec["b"] != hidden {
 		t.Errorf("Bare must not remove the hidden value from its argument: %v", old)
 	}
-	again, _ := whole.RestoreEssence(body, stored[0], old)
+	again, _ := redactAll.RestoreEssence(body, stored[0], old)
 	if inner, _ := again["spec"].(object); inner["b"] != hidden || inner["a"] != "x" {
 		t.Errorf("a value that is hidden on both sides must be equal: got %v", again)
 	}
-	_, others := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "other"}})
-	different, _ := whole.RestoreEssence(body, others[0], old)
+	_, others := forms(t, redactAll, diffbase.Essence{"spec": object{"a": "x", "b": "other"}})
+	different, _ := redactAll.RestoreEssence(body, others[0], old)
 	if inner, _ := different["spec"].(object); inner["b"] == hidden || inner["b"] == nil {
 		t.Errorf("values that are hidden with different digests must differ: got %v", different)
 	}

@@ -44,11 +44,11 @@ type Cause struct {
 	Reason Reason
 	// Initial is true for an object of the first listing until this process has handled it completely.
 	Initial bool
-	// Type is the type of the raw event, for event handlers: empty in a listing, or ADDED, MODIFIED, DELETED.
-	Type string
+	// EventType is the type of the raw event, for event handlers: empty in a listing, or ADDED, MODIFIED, DELETED.
+	EventType string
 	// Deleting is true if the object has a deletion timestamp. Held is true if it has our finalizer. Gone is true if it
 	// does not exist any more.
-	Deleting, Held, Gone bool
+	Deleting, HasFinalizer, Gone bool
 	// Paused is true if an annotation pauses the object: no handler is called. It is never true for a deletion that is
 	// handled nevertheless.
 	Paused bool
@@ -64,8 +64,8 @@ type Cause struct {
 	// Diff leads from Old to New. For an object that was never handled, it is one addition of the whole essence. The
 	// values under Veiled are replaced by nil.
 	Diff diff.Diff
-	// Veiled are the paths whose values Diff does not show. Old may have Hidden values under them.
-	Veiled []diff.Path
+	// VeiledPaths are the paths whose values Diff does not show. Old may have Hidden values under them.
+	VeiledPaths []diff.Path
 }
 
 // Observation is the input of Detect.
@@ -80,8 +80,8 @@ type Observation struct {
 	Finalizer string
 	// Old and New are the essences: the last-handled one (nil if never handled), and that of Body.
 	Old, New diffbase.Essence
-	// Veiled are the paths whose values Diff must not show.
-	Veiled []diff.Path
+	// VeiledPaths are the paths whose values Diff must not show.
+	VeiledPaths []diff.Path
 	// Initial is true if the object was in the first listing and is not handled completely yet.
 	Initial bool
 }
@@ -97,9 +97,9 @@ type Lens struct {
 	// Prefix is that of the annotations that control the handling, which do not belong to an essence either. Other
 	// annotations of the prefix are removed by the storages.
 	Prefix string
-	// Extra are the paths that belong to the essence because handlers name them as fields, such as fields of the
+	// ExtraPaths are the paths that belong to the essence because handlers name them as fields, such as fields of the
 	// status.
-	Extra []diff.Path
+	ExtraPaths []diff.Path
 	// Redaction selects the values that are stored as digests.
 	Redaction Redaction
 	// Hide returns an object or an essence without the parts of the status that the engine writes itself, such as
@@ -116,16 +116,17 @@ func (r Reason) HasHandlers() bool {
 // initial, because a new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
-		Object: cmp.Or(o.Object, jsontext.NewFromValue(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled,
+		Object: cmp.Or(o.Object, jsontext.NewFromValue(o.Body)), Old: o.Old, New: o.New, VeiledPaths: o.VeiledPaths,
 		Initial: o.Initial,
-		Gone:    o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
+		Gone:    o.Gone, Deleting: isDeleting(o.Body), HasFinalizer: hasFinalizer(o.Body, o.Finalizer),
+		Handled: o.Old != nil,
 	}
 	// Usually nothing has changed: one pointer comparison replaces the diff of two equal essences.
 	if !isSame(o.Old, o.New) {
 		c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
 	}
-	if len(o.Veiled) > 0 {
-		c.Diff = VeilDiff(c.Diff, nil, o.Veiled)
+	if len(o.VeiledPaths) > 0 {
+		c.Diff = VeilDiff(c.Diff, nil, o.VeiledPaths)
 	}
 	c.Changed = len(c.Diff) > 0
 	// This depends on Gone, Deleting and Handled, which are set above.
@@ -172,7 +173,7 @@ func (c *Cause) IsCreated() bool { return !c.Gone && !c.Deleting && !c.Handled }
 func (c *Cause) IsUpdated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
 
 // IsDeleted reports whether the object is being deleted and our finalizer holds it.
-func (c *Cause) IsDeleted() bool { return !c.Gone && c.Deleting && c.Held }
+func (c *Cause) IsDeleted() bool { return !c.Gone && c.Deleting && c.HasFinalizer }
 
 // IsResumed reports whether this process has not handled an object of the first listing yet, even if the object has
 // changed meanwhile. An object that is being deleted counts only if evenIfDeleted is true.
@@ -224,16 +225,16 @@ func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 func (l *Lens) reachableFields(body map[string]any) []diff.Path {
 	blocked := func(field diff.Path) bool { _, found := findObstacle(body, field); return found }
 	// Usually all are reachable: avoid the copy.
-	if !slices.ContainsFunc(l.Extra, blocked) {
-		return l.Extra
+	if !slices.ContainsFunc(l.ExtraPaths, blocked) {
+		return l.ExtraPaths
 	}
-	return slices.DeleteFunc(slices.Clone(l.Extra), blocked)
+	return slices.DeleteFunc(slices.Clone(l.ExtraPaths), blocked)
 }
 
 // UnreachableFields returns the extra fields whose path leads through a list or a scalar, each once. A field below a
 // null counts as absent, not as unreachable.
 func (l *Lens) UnreachableFields(body map[string]any) (fields []diff.Path) {
-	for _, field := range l.Extra {
+	for _, field := range l.ExtraPaths {
 		value, found := findObstacle(body, field)
 		known := func(other diff.Path) bool { return slices.Equal(other, field) }
 		if found && value != nil && !slices.ContainsFunc(fields, known) {

@@ -75,7 +75,7 @@ func TestReasonsAgreeWithFacts(t *testing.T) {
 			o.Old = object{"a": map[bool]any{true: "old", false: "new"}[is(5)]}
 		}
 		c := cause.Detect(o)
-		if c.Deleting != is(0) || c.Held != is(1) || c.Gone != is(2) || c.Handled != is(4) ||
+		if c.Deleting != is(0) || c.HasFinalizer != is(1) || c.Gone != is(2) || c.Handled != is(4) ||
 			c.Changed != (!is(4) || is(5)) || c.Initial != (is(3) && !c.IsCreated()) {
 			t.Errorf("facts %06b: got %+v", facts, c)
 		}

@@ -15,11 +15,11 @@ import (
 // These keys mark a stored essence with digests. Kubernetes objects do not have such fields.
 const (
 	// wholeKey is the only key of an essence that is stored as a single digest.
-	wholeKey = "$digest"
+	singleDigestKey = "$digest"
 	// legacyKey marks a single digest of a former format, without a secret key. It is still read, never written.
 	legacyKey = "$sha256"
 	// sealedKey lists the paths under which all values of an essence are digests.
-	sealedKey = "$digests"
+	digestPathsKey = "$digests"
 )
 
 // digestLength is the number of stored bytes of a digest. With 96 bits, it is infeasible to find another value with the
@@ -83,7 +83,7 @@ func canonicalValue(value any) any {
 		return mapping
 	case Hidden:
 		// Real objects do not contain this form: an essence with a hidden value must not match one without.
-		return map[string]any{wholeKey: value.digest}
+		return map[string]any{singleDigestKey: value.digest}
 	}
 	return value
 }

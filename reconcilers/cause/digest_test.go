@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	body  = object{"metadata": object{"uid": "uid-1"}}
-	whole = cause.Redaction{Paths: []diff.Path{nil}}
+	body      = object{"metadata": object{"uid": "uid-1"}}
+	redactAll = cause.Redaction{Paths: []diff.Path{nil}}
 )
 
 // forms returns all stored forms of an essence, as JSON texts and as they are read back from the object.
@@ -48,13 +48,13 @@ func parsed(t *testing.T, text string) diffbase.Essence {
 	return essence
 }
 
-func seen(r cause.Redaction, stored, present diffbase.Essence) *cause.Cause {
+func detect(r cause.Redaction, stored, present diffbase.Essence) *cause.Cause {
 	old, veiled := r.RestoreEssence(body, stored, present)
-	return cause.Detect(cause.Observation{Body: body, Old: old, New: present, Veiled: veiled})
+	return cause.Detect(cause.Observation{Body: body, Old: old, New: present, VeiledPaths: veiled})
 }
 
 func TestFormsFail(t *testing.T) {
-	for name, r := range map[string]cause.Redaction{"Whole": whole, "Limited": {Limit: 1}} {
+	for name, r := range map[string]cause.Redaction{"Whole": redactAll, "Limited": {Limit: 1}} {
 		for form, err := range r.StoredForms(body, diffbase.Essence{"spec": math.NaN()}) {
 			if err == nil {
 				t.Errorf("%s: a value that is not JSON must not have a digest: got %v", name, form)
@@ -122,7 +122,7 @@ func TestForms(t *testing.T) {
 				}
 			}
 			for i, form := range stored {
-				if c := seen(tc.redaction, form, essence); len(c.Diff) > 0 {
+				if c := detect(tc.redaction, form, essence); len(c.Diff) > 0 {
 					t.Errorf("%s: form %d differs from its own essence: %v", tc.reason, i, c.Diff)
 				}
 			}
@@ -213,7 +213,7 @@ func TestRecall(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := seen(tc.redaction, tc.stored, tc.present)
+			c := detect(tc.redaction, tc.stored, tc.present)
 			if d := cmp.Diff(tc.wantOld, cause.WithoutHidden(c.Old)); d != "" {
 				t.Errorf("%s: old: -want, +got:\n%s", tc.reason, d)
 			}
@@ -225,8 +225,8 @@ func TestRecall(t *testing.T) {
 }
 
 func TestHiddenIsNull(t *testing.T) {
-	_, stored := forms(t, whole, diffbase.Essence{"spec": "x"})
-	c := seen(whole, stored[0], diffbase.Essence{"spec": "y"})
+	_, stored := forms(t, redactAll, diffbase.Essence{"spec": "x"})
+	c := detect(redactAll, stored[0], diffbase.Essence{"spec": "y"})
 	if text, err := json.Marshal(c.Old); err != nil || string(text) != `{"spec":null}` {
 		t.Errorf("a hidden value must be encoded as null: %s, %v", text, err)
 	}
@@ -237,12 +237,12 @@ func TestHiddenIsNull(t *testing.T) {
 
 func TestDigestsOfEqualValuesDiffer(t *testing.T) {
 	essence := diffbase.Essence{"spec": object{"a": "same", "b": "same"}}
-	_, stored := forms(t, whole, essence)
+	_, stored := forms(t, redactAll, essence)
 	here, _ := stored[0]["spec"].(object)
 	if here["a"] == here["b"] {
 		t.Error("equal values of two fields must have different digests")
 	}
-	for form, err := range whole.StoredForms(object{"metadata": object{"uid": "uid-2"}}, essence) {
+	for form, err := range redactAll.StoredForms(object{"metadata": object{"uid": "uid-2"}}, essence) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestDigestsOfEqualValuesDiffer(t *testing.T) {
 func TestKeys(t *testing.T) {
 	essence := diffbase.Essence{"spec": "x"}
 	keyed := func(keys ...string) cause.Redaction {
-		r := whole
+		r := redactAll
 		for _, key := range keys {
 			r.Keys = append(r.Keys, []byte(key))
 		}
@@ -268,15 +268,15 @@ func TestKeys(t *testing.T) {
 		same          bool
 	}{
 		"Lost":    {"without the former key, equal values count as changed", keyed("k1"), keyed("k2"), false},
-		"Dropped": {"without any key, equal values count as changed", keyed("k1"), whole, false},
-		"Begun":   {"digests made with the uid are always compared", whole, keyed("k1"), true},
+		"Dropped": {"without any key, equal values count as changed", keyed("k1"), redactAll, false},
+		"Begun":   {"digests made with the uid are always compared", redactAll, keyed("k1"), true},
 		"Rotated": {"digests made with a former key are compared", keyed("k1"), keyed("k2", "k1"), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, stored := forms(t, tc.before, essence)
 			for i, form := range []diffbase.Essence{stored[0], stored[2]} {
-				if same := len(seen(tc.after, form, essence).Diff) == 0; same != tc.same {
+				if same := len(detect(tc.after, form, essence).Diff) == 0; same != tc.same {
 					t.Errorf("%s: form %d: got %v", tc.reason, i, same)
 				}
 			}
@@ -322,8 +322,8 @@ func randomPaths(r *rand.Rand) []diff.Path {
 	return paths
 }
 
-// bare returns the operations and paths of a diff, without values.
-func bare(d diff.Diff) []string {
+// operationsOf returns the operations and paths of a diff, without values.
+func operationsOf(d diff.Diff) []string {
 	items := make([]string, 0, len(d))
 	for _, item := range d {
 		items = append(items, string(item.Op)+" "+item.Path.String())
@@ -348,8 +348,8 @@ func TestDigestsDifferLikeValues(t *testing.T) {
 		plain := diff.Compute(before, after)
 		_, stored := forms(t, then, before)
 		for i, form := range stored[:2] {
-			c := seen(now, form, after)
-			if d := cmp.Diff(bare(plain), bare(c.Diff)); d != "" {
+			c := detect(now, form, after)
+			if d := cmp.Diff(operationsOf(plain), operationsOf(c.Diff)); d != "" {
 				t.Fatalf(
 					"%v to %v, form %d, then %v, now %v: -plain, +digested:\n%s", before, after, i, then.Paths,
 					now.Paths, d,
@@ -357,11 +357,11 @@ func TestDigestsDifferLikeValues(t *testing.T) {
 			}
 			// A reconstructed essence can be stored again, as the other one of two configurations.
 			_, again := forms(t, now, c.Old)
-			if d := cmp.Diff(bare(plain), bare(seen(now, again[i], after).Diff)); d != "" {
+			if d := cmp.Diff(operationsOf(plain), operationsOf(detect(now, again[i], after).Diff)); d != "" {
 				t.Fatalf("%v to %v, form %d stored again: -plain, +digested:\n%s", before, after, i, d)
 			}
 		}
-		if one := len(seen(now, stored[2], after).Diff) == 0; one != diff.Equal(before, after) && len(plain) > 0 {
+		if one := len(detect(now, stored[2], after).Diff) == 0; one != diff.Equal(before, after) && len(plain) > 0 {
 			t.Fatalf("%v to %v: one digest says equal: %v", before, after, one)
 		}
 	}
@@ -381,7 +381,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		after["s"] = object{"k": []any{present}, "l": present, "o": random(source, 1)}
 		texts, stored := forms(t, redaction, before)
 		for _, form := range append(stored[:2:2], before, nil) {
-			c := seen(redaction, form, after)
+			c := detect(redaction, form, after)
 			shown, err := json.Marshal([]any{c.Diff, c.Old})
 			if err != nil {
 				t.Fatal(err)

@@ -56,23 +56,23 @@ func veilValue(value any, s *scope) any {
 // The paths are stored as a tree, so that the cost of a lookup does not depend on their number: every user who can
 // write an object can add any number of paths to its stored essence.
 type scope struct {
-	all   bool              // it covers the whole position
-	below map[string]*scope // by key
+	coversPosition bool              // it covers the whole position
+	byKey          map[string]*scope // by key
 }
 
 // everything is the scope that covers the whole position.
-var everything = &scope{all: true}
+var fullScope = &scope{coversPosition: true}
 
 // newScope returns the scope of the paths at the root of the tree. An empty path covers everything.
 func newScope(paths []diff.Path) *scope {
 	root := &scope{}
 	for _, path := range paths {
 		if len(path) == 0 {
-			return everything
+			return fullScope
 		}
 		root.addPath(path)
 	}
-	if len(root.below) == 0 {
+	if len(root.byKey) == 0 {
 		return nil
 	}
 	return root
@@ -81,39 +81,39 @@ func newScope(paths []diff.Path) *scope {
 // addPath adds a path, which must not be empty. It replaces longer paths that begin with it.
 func (s *scope) addPath(path diff.Path) {
 	for _, key := range path[:len(path)-1] {
-		inner := s.below[key]
+		inner := s.byKey[key]
 		if inner == nil {
 			inner = &scope{}
 			s.setBelow(key, inner)
 		}
 		// A shorter path covers this position already.
-		if s = inner; s.all {
+		if s = inner; s.coversPosition {
 			return
 		}
 	}
-	s.setBelow(path[len(path)-1], everything)
+	s.setBelow(path[len(path)-1], fullScope)
 }
 
 // setBelow sets the scope below a key.
 func (s *scope) setBelow(key string, inner *scope) {
-	if s.below == nil {
-		s.below = map[string]*scope{}
+	if s.byKey == nil {
+		s.byKey = map[string]*scope{}
 	}
-	s.below[key] = inner
+	s.byKey[key] = inner
 }
 
 // isEmpty reports whether the scope covers neither the position nor anything below it.
 func (s *scope) isEmpty() bool { return s == nil }
 
 // coversAll reports whether the scope covers the whole position.
-func (s *scope) coversAll() bool { return s != nil && s.all }
+func (s *scope) coversAll() bool { return s != nil && s.coversPosition }
 
 // atKey returns the scope of the position below a key.
 func (s *scope) atKey(key string) *scope {
-	if s == nil || s.all {
+	if s == nil || s.coversPosition {
 		return s
 	}
-	return s.below[key]
+	return s.byKey[key]
 }
 
 // atPath returns the scope of the position at a path.

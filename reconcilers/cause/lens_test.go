@@ -23,7 +23,7 @@ func annotated(annotations object) object {
 }
 
 func newLens(extra ...diff.Path) *cause.Lens {
-	return &cause.Lens{Diffbase: diffbase.Annotations{}, Progress: progress.Smart{}, Extra: extra}
+	return &cause.Lens{Diffbase: diffbase.Annotations{}, Progress: progress.Smart{}, ExtraPaths: extra}
 }
 
 func TestLensFails(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// wide returns an essence with one mapping of many values.
-func wide(size int, value string) diffbase.Essence {
+// wideEssence returns an essence with one mapping of many values.
+func wideEssence(size int, value string) diffbase.Essence {
 	many := make(object, size)
 	for i := range size {
 		many[fmt.Sprint("field", i)] = value
@@ -19,8 +19,8 @@ func wide(size int, value string) diffbase.Essence {
 	return diffbase.Essence{"spec": many}
 }
 
-// deep returns an essence with a value at each of many levels.
-func deep(levels int, value any) diffbase.Essence {
+// deepEssence returns an essence with a value at each of many levels.
+func deepEssence(levels int, value any) diffbase.Essence {
 	var inner any = object{"leaf": value}
 	for range levels {
 		inner = object{"leaf": value, "in": inner}
@@ -51,16 +51,16 @@ func TestLinear(t *testing.T) {
 	}{
 		"Digests": {"the cost is not the number of fields times the number of digests", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-				stored := wide(size, "forged")
+				stored := wideEssence(size, "forged")
 				stored["$digests"] = essenceSealer(size, one)
-				return cause.Redaction{}, stored, wide(size, "x")
+				return cause.Redaction{}, stored, wideEssence(size, "x")
 			}},
 		"UselessDigests": {"paths to absent fields do not multiply the cost", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-				stored := wide(size, "x")
+				stored := wideEssence(size, "x")
 				stored["$digests"] = essenceSealer(size,
 					func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
-				return cause.Redaction{}, stored, wide(size, "y")
+				return cause.Redaction{}, stored, wideEssence(size, "y")
 			}},
 		"LongPaths": {"the length of one path does not multiply the cost", 20_000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
@@ -68,19 +68,20 @@ func TestLinear(t *testing.T) {
 				for i := range path {
 					path[i] = "in"
 				}
-				stored := deep(500, "x")
+				stored := deepEssence(500, "x")
 				stored["$digests"] = []any{path}
-				return cause.Redaction{}, stored, deep(500, "y")
+				return cause.Redaction{}, stored, deepEssence(500, "y")
 			}},
 		"DeepDigests": {"deeply nested forged digests have linear cost", 1000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-				stored := deep(size, "forged")
+				stored := deepEssence(size, "forged")
 				stored["$digests"] = []any{[]any{"spec"}}
-				return cause.Redaction{}, stored, deep(size, "y")
+				return cause.Redaction{}, stored, deepEssence(size, "y")
 			}},
 		"DeepSecrets": {"deeply nested secrets have linear cost", 1000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
-				return cause.Redaction{Paths: []diff.Path{{"spec"}}, Limit: 1000}, deep(size, "x"), deep(size, "y")
+				return cause.Redaction{Paths: []diff.Path{{"spec"}}, Limit: 1000}, deepEssence(size, "x"),
+					deepEssence(size, "y")
 			}},
 	}
 	for name, tc := range tests {
@@ -89,7 +90,7 @@ func TestLinear(t *testing.T) {
 				redaction, stored, present := tc.work(size)
 				return func() {
 					old, veiled := redaction.RestoreEssence(body, stored, present)
-					cause.Detect(cause.Observation{Body: body, Old: old, New: present, Veiled: veiled})
+					cause.Detect(cause.Observation{Body: body, Old: old, New: present, VeiledPaths: veiled})
 					cause.WithoutHidden(old)
 					for _, essence := range []diffbase.Essence{old, present} {
 						for _, err := range redaction.StoredForms(body, essence) {
@@ -110,20 +111,20 @@ func TestLinear(t *testing.T) {
 // TestBeyondDepth shows that changes in values nested beyond the maximum depth of differences are detected.
 func TestBeyondDepth(t *testing.T) {
 	const levels = 2 * diff.MaxDepth
-	for name, r := range map[string]cause.Redaction{"Values": {}, "Digests": whole} {
+	for name, r := range map[string]cause.Redaction{"Values": {}, "Digests": redactAll} {
 		t.Run(name, func(t *testing.T) {
-			_, stored := forms(t, r, deep(levels, "x"))
+			_, stored := forms(t, r, deepEssence(levels, "x"))
 			for i, form := range stored {
-				if c := seen(r, form, deep(levels, "x")); len(c.Diff) > 0 {
+				if c := detect(r, form, deepEssence(levels, "x")); len(c.Diff) > 0 {
 					t.Errorf("form %d: want no difference, got %v", i, c.Diff)
 				}
-				innermost := deep(levels, "x")
+				innermost := deepEssence(levels, "x")
 				at := innermost
 				for key := "spec"; at[key] != nil; key = "in" {
 					at = at[key].(object)
 				}
 				at["leaf"] = "y"
-				if c := seen(r, form, innermost); len(c.Diff) == 0 {
+				if c := detect(r, form, innermost); len(c.Diff) == 0 {
 					t.Errorf("form %d: the change of the innermost value must be detected", i)
 				}
 			}

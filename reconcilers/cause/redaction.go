@@ -130,7 +130,7 @@ func sealPaths(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase
 	}
 	// The result may be the given essence itself.
 	sealed = maps.Clone(sealed)
-	sealed[sealedKey] = s.paths
+	sealed[digestPathsKey] = s.paths
 	return sealed, nil
 }
 
@@ -203,7 +203,7 @@ func (d digests) sealWhole(essence diffbase.Essence) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return diffbase.Essence{wholeKey: digest}, nil
+	return diffbase.Essence{singleDigestKey: digest}, nil
 }
 
 // RestoreEssence restores the last-handled essence from its stored form, by comparing it with the present one. A digest
@@ -235,7 +235,7 @@ func (r *Redaction) RestoreEssence(
 	digested, secret := newScope(sealed), newScope(r.Paths)
 	for key, value := range stored {
 		// The key is only ours if it has a list of paths.
-		if key != sealedKey || len(sealed) == 0 {
+		if key != digestPathsKey || len(sealed) == 0 {
 			essence[key] = c.restoreValue(value, present[key], append(at, key), digested.atKey(key), secret.atKey(key))
 		}
 	}
@@ -249,7 +249,7 @@ func (r *Redaction) UnknownEssence(present diffbase.Essence) (essence diffbase.E
 		return diffbase.Essence{}, r.Paths
 	}
 	// The present essence is empty, too: without this key, there would be no difference.
-	return diffbase.Essence{wholeKey: Hidden{}}, append([]diff.Path{{wholeKey}}, r.Paths...)
+	return diffbase.Essence{singleDigestKey: Hidden{}}, append([]diff.Path{{singleDigestKey}}, r.Paths...)
 }
 
 // isWhole reports whether the stored form is a single digest, and whether it is the digest of the present essence.
@@ -258,7 +258,7 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 	if len(stored) != 1 {
 		return false, false
 	}
-	if digest, ok := stored[wholeKey].(string); ok {
+	if digest, ok := stored[singleDigestKey].(string); ok {
 		return true, d.matchesValue(digest, nil, present)
 	}
 	digest, ok := stored[legacyKey].(string)
@@ -274,7 +274,7 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 // sealedPaths returns the paths of the digests in a stored essence. If the list does not have the expected form, it is
 // data of the object, and there are no digests.
 func sealedPaths(stored diffbase.Essence) []diff.Path {
-	list, _ := stored[sealedKey].([]any)
+	list, _ := stored[digestPathsKey].([]any)
 	paths := make([]diff.Path, 0, len(list))
 	for _, item := range list {
 		keys, ok := item.([]any)

@@ -33,15 +33,15 @@ func (w *memoryWriter) ApplyRetrying(
 }
 
 func benchmarked() (*changes.ChangeHandling, *memoryWriter) {
-	store, writer := progress.Annotations{Prefix: prefix, Bound: boundTo}, &memoryWriter{}
-	essences := diffbase.Annotations{Prefix: prefix, Bound: boundTo}
-	own := ofTests()
+	store, writer := progress.Annotations{Prefix: prefix, Bound: boundToAnnotation}, &memoryWriter{}
+	essences := diffbase.Annotations{Prefix: prefix, Bound: boundToAnnotation}
+	own := testSettings()
 	own.Progress = store
 	return &changes.ChangeHandling{
-		Lens:        &cause.Lens{Diffbase: essences, Progress: store},
-		Interim:     changes.NewInterim(prefix, boundTo),
-		HandledKind: kind.HandledKind{Settings: own, Writer: writer},
-		Handlers:    []*adapters.HandlerChain{adapters.New(onCreate("a", ok), nil)},
+		Lens:           &cause.Lens{Diffbase: essences, Progress: store},
+		InterimStorage: changes.NewInterimStorage(prefix, boundToAnnotation),
+		HandledKind:    kind.HandledKind{Settings: own, Writer: writer},
+		Handlers:       []*adapters.HandlerChain{adapters.New(onCreate("a", ok), nil)},
 	}, writer
 }
 

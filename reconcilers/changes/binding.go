@@ -10,7 +10,7 @@ import (
 
 // bindMemory adds the UID of the object to the patch: memory that is copied to another object is recognized by it.
 func (o *object) bindMemory(patch *patching.Patch) error {
-	uid, key := patching.ObjectUID(o.body), o.handling.bindingKey(o.kept)
+	uid, key := patching.ObjectUID(o.body), o.handling.bindingKey(o.storageBody)
 	if o.handling.BoundTo == "" || uid == "" {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (o *object) bindMemory(patch *patching.Patch) error {
 // removeSeparateMemory removes the separate memory once the object has its memory and its binding under the usual keys
 // again.
 func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) error {
-	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
+	bound, annotations, found := o.handling.InterimStorage.annotations.Bound, annotationsOf(o.body), false
 	for name := range annotations { // for nearly all objects, the key need not be made
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
 	}
@@ -48,7 +48,7 @@ func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) err
 
 // unbindMemory removes the binding of an object without memory. Copied memory stays bound to the other object.
 func (o *object) unbindMemory(patch *patching.Patch) {
-	key := o.handling.bindingKey(o.kept)
+	key := o.handling.bindingKey(o.storageBody)
 	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}

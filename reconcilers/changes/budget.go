@@ -17,18 +17,18 @@ const (
 	// API server stores 1.5 MiB by default. The records get half of the remaining room, as the server also stores the
 	// owner of each of their fields. leastRest is the minimum, also for objects that are larger already: as long as the
 	// server accepts them, they can have some records.
-	objectLimit, leastRest = 1400 * 1024, 32 * 1024
+	objectLimit, minOtherFieldsRoom = 1400 * 1024, 32 * 1024
 	// headroom is left free for small additions: the binding of the memory to the object, the digest of the interim
 	// essence, and the growth of records by some bytes with each attempt.
 	headroom = 4096
 )
 
 // size is a number of bytes on an object: in annotations, and elsewhere.
-type size struct{ annotations, rest int }
+type size struct{ annotations, otherFields int }
 
 // addMultiple returns the sum with n times the other size; n can be negative.
 func (s size) addMultiple(n int, other size) size {
-	return size{s.annotations + n*other.annotations, s.rest + n*other.rest}
+	return size{s.annotations + n*other.annotations, s.otherFields + n*other.otherFields}
 }
 
 // budget is the room on an object for the progress of sub-handlers. A sub-handler is only called if its outcome fits.
@@ -37,11 +37,11 @@ type budget struct {
 	object   *object
 	state    *execution.State
 
-	left     size            // the room that is not reserved
-	reserved map[string]size // by sub-handlers that are unfinished, or were at the last measurement
-	running  map[string]bool // sub-handlers that are being called: any outcome must fit
-	copies   size            // the number of places in which the storage keeps a record
-	changed  bool            // there were reservations since the last measurement
+	remaining          size            // the room that is not reserved
+	reserved           map[string]size // by sub-handlers that are unfinished, or were at the last measurement
+	running            map[string]bool // sub-handlers that are being called: any outcome must fit
+	copiesPerRecord    size            // the number of places in which the storage keeps a record
+	hasNewReservations bool            // there were reservations since the last measurement
 }
 
 // measureBudget measures the room for sub-handlers. The budget of a runner is kept between the measurements, as the
@@ -58,26 +58,26 @@ func (r *runner) measureBudget() error {
 // measureRoom computes the room that is left after the records to be written now, and after a success of all
 // sub-handlers that are due.
 func (b *budget) measureRoom() error {
-	b.left, b.reserved, b.copies, b.changed = size{}, map[string]size{}, size{}, false
+	b.remaining, b.reserved, b.copiesPerRecord, b.hasNewReservations = size{}, map[string]size{}, size{}, false
 	if err := b.countCopies(); err != nil {
 		return err
 	}
 	// The unwritten records count, too. Without places on the object, a trial would write to an external storage.
 	patch, body := map[string]any{}, b.object.body
-	if b.copies != (size{}) {
+	if b.copiesPerRecord != (size{}) {
 		if err := b.state.StoreChanged(b.handling.Progress, patch, body); err != nil {
 			return err
 		}
 	}
 	// An interim essence can shrink to a digest, so its present size is available to records.
 	used := storage.AnnotationsSize(annotationsOf(body), annotationsOf(patch))
-	b.left.annotations = storage.AnnotationsLimit - used + b.interimSize() - headroom
-	if b.copies.rest > 0 {
+	b.remaining.annotations = storage.AnnotationsLimit - used + b.interimSize() - headroom
+	if b.copiesPerRecord.otherFields > 0 {
 		rest, err := b.roomOutsideAnnotations()
 		if err != nil {
 			return err
 		}
-		b.left.rest = rest
+		b.remaining.otherFields = rest
 	}
 	return b.reserveForUnfinished()
 }
@@ -91,10 +91,10 @@ func (b *budget) countCopies() error {
 	for place, value := range storage.PatchLeaves(patch) {
 		switch {
 		case !strings.HasPrefix(place, "/metadata/annotations/"):
-			b.copies.rest = 1
+			b.copiesPerRecord.otherFields = 1
 		// The marker annotation is written once for all records.
 		case value != keys.ManagedValue:
-			b.copies.annotations++
+			b.copiesPerRecord.annotations++
 		}
 	}
 	return nil
@@ -116,13 +116,13 @@ func (b *budget) roomOutsideAnnotations() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		records += record.rest
+		records += record.otherFields
 		if h.IsStored() {
-			others -= record.rest
+			others -= record.otherFields
 		}
 	}
 	// The server stores the owner of each field, so records get half of the room.
-	return max(leastRest, (objectLimit-others)/2) - records, nil
+	return max(minOtherFieldsRoom, (objectLimit-others)/2) - records, nil
 }
 
 // reserveForUnfinished reserves the room that the unfinished sub-handlers still need.
@@ -143,13 +143,13 @@ func (b *budget) reserveForUnfinished() error {
 		b.reserved[h.ID] = counted
 		b.setReservation(h.ID, wanted)
 	}
-	b.changed = false // these reservations belong to the measurement
+	b.hasNewReservations = false // these reservations belong to the measurement
 	return nil
 }
 
 // interimSize returns the number of bytes of the interim essence on the object.
 func (b *budget) interimSize() (bytes int) {
-	for _, key := range b.handling.Interim.annotationKeys(b.object.body) {
+	for _, key := range b.handling.InterimStorage.annotationKeys(b.object.body) {
 		text, _ := annotationsOf(b.object.body)[key].(string)
 		bytes += len(text)
 	}
@@ -158,14 +158,14 @@ func (b *budget) interimSize() (bytes int) {
 
 // setReservation replaces the reservation of a sub-handler.
 func (b *budget) setReservation(id string, s size) {
-	b.left = b.left.addMultiple(1, b.reserved[id]).addMultiple(-1, s)
-	b.reserved[id], b.changed = s, true
+	b.remaining = b.remaining.addMultiple(1, b.reserved[id]).addMultiple(-1, s)
+	b.reserved[id], b.hasNewReservations = s, true
 }
 
 // canReserve reports whether the reservation of a sub-handler could be replaced by this one.
 func (b *budget) canReserve(id string, s size) bool {
-	left := b.left.addMultiple(1, b.reserved[id]).addMultiple(-1, s)
-	return left.annotations >= 0 && left.rest >= 0
+	left := b.remaining.addMultiple(1, b.reserved[id]).addMultiple(-1, s)
+	return left.annotations >= 0 && left.otherFields >= 0
 }
 
 // sizeOf returns the present size of a sub-handler's progress: a record, a name in the record of its parent, or
@@ -202,7 +202,7 @@ func (b *budget) expectedSize(h *execution.HandlerState) (size, error) {
 			return size{}, err
 		}
 	}
-	return size{max(now.annotations, then.annotations), max(now.rest, then.rest)}, nil
+	return size{max(now.annotations, then.annotations), max(now.otherFields, then.otherFields)}, nil
 }
 
 // largestSize returns the size of the record if the next attempt fails with the longest error.
@@ -213,12 +213,12 @@ func (b *budget) largestSize(h *execution.HandlerState) (size, error) {
 // nameSize returns the size of the name of a succeeded sub-handler in the record of its parent.
 func (b *budget) nameSize(h *execution.HandlerState) size {
 	bytes, _, _ := h.ReferenceSizes()
-	return size{}.addMultiple(bytes, b.copies)
+	return size{}.addMultiple(bytes, b.copiesPerRecord)
 }
 
 // recordSize returns the size of a record, and of its references in the records of the ancestors.
 func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (size, error) {
-	if b.copies == (size{}) {
+	if b.copiesPerRecord == (size{}) {
 		return size{}, nil // records are stored elsewhere: a trial would be stored there
 	}
 	patch := map[string]any{}
@@ -226,7 +226,7 @@ func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (
 		return size{}, fmt.Errorf("storing the progress of sub-handler %q: %w", h.ID, err)
 	}
 	_, levels, each := h.ReferenceSizes()
-	return sizeOfPatch(patch).addMultiple(levels*each, b.copies), nil
+	return sizeOfPatch(patch).addMultiple(levels*each, b.copiesPerRecord), nil
 }
 
 // sizeOfPatch returns the number of bytes that a patch writes to an object.
@@ -243,7 +243,7 @@ func sizeOfPatch(patch map[string]any) (s size) {
 		}
 		// Errors are ignored here: a value without a JSON form is refused by the write.
 		text, _ := asciijson.Marshal(value)
-		s.rest += len(text)
+		s.otherFields += len(text)
 	}
 	return s
 }

@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	inAnnotations = progress.Annotations{Prefix: "op.example.org"}
-	inStatus      = progress.Status{Name: "kopf"}
+	annotationStorage = progress.Annotations{Prefix: "op.example.org"}
+	inStatus          = progress.Status{Name: "kopf"}
 )
 
 // newBudget returns the budget of handler "a" with three sub-handlers: one has succeeded and needs no record, one has
@@ -59,7 +59,7 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 // TestBudgetFits shows that a reservation fits if it needs no more than the free room plus the room already reserved
 // for the same handler.
 func TestBudgetFits(t *testing.T) {
-	b := budget{left: size{10, 10}, reserved: map[string]size{"a": {2, 2}}}
+	b := budget{remaining: size{10, 10}, reserved: map[string]size{"a": {2, 2}}}
 	for wanted, want := range map[size]bool{
 		{12, 12}: true, {13, 12}: false, {12, 13}: false, {0, 0}: true, {13, 0}: false, {0, 13}: false,
 	} {
@@ -75,7 +75,7 @@ func TestBudgetFits(t *testing.T) {
 // TestBudgetSizeOf shows that a success without a record takes the size of its name in the record of its handler, and
 // that a sub-handler that was not called takes nothing.
 func TestBudgetSizeOf(t *testing.T) {
-	b, done, tried, fresh := newBudget(t, inAnnotations)
+	b, done, tried, fresh := newBudget(t, annotationStorage)
 	fresh.Postponed = true
 	got := []size{}
 	for _, h := range []*execution.HandlerState{done, fresh} {
@@ -85,9 +85,9 @@ func TestBudgetSizeOf(t *testing.T) {
 		}
 		got = append(got, taken)
 	}
-	want := []size{size{}.addMultiple(len(`"done",`), b.copies), {}}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(size{})); d != "" || b.copies.annotations == 0 {
-		t.Errorf("with %v copies, -want, +got:\n%s", b.copies, d)
+	want := []size{size{}.addMultiple(len(`"done",`), b.copiesPerRecord), {}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(size{})); d != "" || b.copiesPerRecord.annotations == 0 {
+		t.Errorf("with %v copies, -want, +got:\n%s", b.copiesPerRecord, d)
 	}
 	if taken, err := b.sizeOf(tried); err != nil || taken.annotations < 100 {
 		t.Errorf("the size of a record is %v; error %v", taken, err)
@@ -97,7 +97,7 @@ func TestBudgetSizeOf(t *testing.T) {
 // TestBudgetExpected shows that the first call of a sub-handler reserves room for the time of its end in addition to
 // its present size. After that, a record keeps its size until the next call.
 func TestBudgetExpected(t *testing.T) {
-	b, _, tried, fresh := newBudget(t, inAnnotations)
+	b, _, tried, fresh := newBudget(t, annotationStorage)
 	for h, first := range map[*execution.HandlerState]bool{tried: false, fresh: true} {
 		now, err := b.sizeOf(h)
 		if err != nil {
@@ -113,7 +113,7 @@ func TestBudgetExpected(t *testing.T) {
 // TestBudgetReserveForUnfinished shows that room is reserved for the sub-handlers that are to be called, but not for
 // the handler itself or for finished sub-handlers.
 func TestBudgetReserveForUnfinished(t *testing.T) {
-	b, _, tried, fresh := newBudget(t, inAnnotations)
+	b, _, tried, fresh := newBudget(t, annotationStorage)
 	if err := b.reserveForUnfinished(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,10 +144,10 @@ func TestBudgetRestLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, err := b.sizeOf(fresh)
-	if err != nil || stored.rest <= other.rest || other.rest < 100 {
+	if err != nil || stored.otherFields <= other.otherFields || other.otherFields < 100 {
 		t.Fatalf("the sizes of the records are %v and %v; error %v", stored, other, err)
 	}
-	want := (1400*1024-(len(text)-stored.rest))/2 - stored.rest - other.rest
+	want := (1400*1024-(len(text)-stored.otherFields))/2 - stored.otherFields - other.otherFields
 	if got, err := b.roomOutsideAnnotations(); got != want || err != nil {
 		t.Errorf("got %d, want %d; error %v", got, want, err)
 	}

@@ -30,7 +30,7 @@ func advanceTime(d time.Duration) {
 // TestCheckpoints shows which progress is stored on the object while handlers are still running.
 func TestCheckpoints(t *testing.T) {
 	run(t, map[string]scenario{
-		"Delayed": {"an outcome is written one second after it was reported, and not earlier", func(w *world) {
+		"Delayed": {"an outcome is written one second after it was reported, and not earlier", func(w *harness) {
 			p := w.start(onCreate("a", returns("done")), onCreate("b", takes(10*time.Second)))
 			done := p.settleInBackground()
 			advanceTime(900 * time.Millisecond)
@@ -40,13 +40,13 @@ func TestCheckpoints(t *testing.T) {
 			w.want("record of a", true, w.record("a", "success"))
 			w.want("record of b", int64(0), w.record("b", "retries"))
 			w.wantAt("at the checkpoint", "done", "status", "a")
-			w.want("diff-base", nil, w.annotation(handled))
+			w.want("diff-base", nil, w.annotation(handledAnnotation))
 			<-done
 			w.wantWrites("after the last handler", "main 200")
 			w.wantCalls("all", "0s create a", "0s create b")
 			w.wantClean("after the last handler")
 		}},
-		"Oldest": {"the second counts from the oldest unwritten outcome", func(w *world) {
+		"Oldest": {"the second counts from the oldest unwritten outcome", func(w *harness) {
 			p := w.start(
 				onCreate("a", ok), onCreate("b", takes(700*time.Millisecond)), onCreate("c", takes(10*time.Second)),
 			)
@@ -56,7 +56,7 @@ func TestCheckpoints(t *testing.T) {
 			<-done
 			w.wantWrites("all", "main 200", "main 200")
 		}},
-		"Setting": {"the delay of a checkpoint is a setting", func(w *world) {
+		"Setting": {"the delay of a checkpoint is a setting", func(w *harness) {
 			p := w.start(onCreate("a", ok), onCreate("b", takes(10*time.Second)))
 			p.handling.Checkpoint = 3 * time.Second
 			done := p.settleInBackground()
@@ -67,7 +67,7 @@ func TestCheckpoints(t *testing.T) {
 			<-done
 		}},
 		"Killed": {"a crash repeats the running handler, but not a handler that returned more than a second before",
-			func(w *world) {
+			func(w *harness) {
 				slow := takes(10 * time.Second)
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", slow), onDelete("d", ok)}
 				p := w.start(registered...)
@@ -82,7 +82,7 @@ func TestCheckpoints(t *testing.T) {
 				w.wantClean("after the second life")
 			}},
 		"KilledAndEdited": {"an edit between two lives, which the first handler did not see, is handled as an " +
-			"update", func(w *world) {
+			"update", func(w *harness) {
 			registered := []*handlers.Handler{
 				onCreate("a", ok), onCreate("b", takes(10*time.Second)), onUpdate("u", ok),
 			}
@@ -99,7 +99,7 @@ func TestCheckpoints(t *testing.T) {
 			w.wantClean("after the second life")
 		}},
 		"BetweenStatusAndMain": {"the status is written first, so a crash before the main write loses " +
-			"nothing", func(w *world) {
+			"nothing", func(w *harness) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", returns("r")), onCreate("b", patches("p", "status", "b"))}
 			p := w.start(registered...)
@@ -118,33 +118,34 @@ func TestCheckpoints(t *testing.T) {
 			w.wantAt("after the second life", "p", "status", "b")
 			w.wantHandled("after the second life", "one")
 		}},
-		"NotRunning": {"the outcome of the last handler is written without a delay", func(w *world) {
+		"NotRunning": {"the outcome of the last handler is written without a delay", func(w *harness) {
 			p := w.start(onCreate("a", takes(5*time.Second)))
 			p.settle()
 			w.wantWrites("all", "main 200")
 		}},
-		"Conflict": {"an edit at the moment of a checkpoint is merged with the change of the handler", func(w *world) {
-			w.set([]any{"x"}, "spec", "list")
-			p := w.start(onCreate("a", appends("a", "spec", "list")), onCreate("b", takes(10*time.Second)))
-			w.before = func(r write) error {
-				if r.number == 1 {
-					w.set([]any{"x", "y"}, "spec", "list")
+		"Conflict": {"an edit at the moment of a checkpoint is merged with the change of the handler",
+			func(w *harness) {
+				w.set([]any{"x"}, "spec", "list")
+				p := w.start(onCreate("a", appends("a", "spec", "list")), onCreate("b", takes(10*time.Second)))
+				w.before = func(r write) error {
+					if r.number == 1 {
+						w.set([]any{"x", "y"}, "spec", "list")
+					}
+					return nil
 				}
-				return nil
-			}
-			done := p.settleInBackground()
-			advanceTime(2 * time.Second)
-			w.wantWrites("checkpoint", "main 409", "main 200")
-			w.wantAt("checkpoint", []any{"x", "y", "a"}, "spec", "list")
-			<-done
-		}},
+				done := p.settleInBackground()
+				advanceTime(2 * time.Second)
+				w.wantWrites("checkpoint", "main 409", "main 200")
+				w.wantAt("checkpoint", []any{"x", "y", "a"}, "spec", "list")
+				<-done
+			}},
 	})
 }
 
 // appends returns a handler that adds an item to a list, unless the list already contains it.
 func appends(item any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
-		return c.Writes.AddTransform(func(body map[string]any) error {
+		return c.Writer.AddTransform(func(body map[string]any) error {
 			list, _ := at(body, path...).([]any)
 			for _, held := range list {
 				if cmp.Equal(held, item) {

@@ -31,9 +31,9 @@ type Conditions struct {
 type Acceptance interface {
 	// Types returns the types of conditions to write; false if the kind does not have a place for conditions.
 	Types(ctx context.Context) (conditions.Types, bool)
-	// Refused reports that the API server did not accept the conditions of an object. If lasting is true, it would not
-	// accept those of other objects of the kind either.
-	Refused(ctx context.Context, why error, lasting bool)
+	// ReportRefused reports that the API server did not accept the conditions of an object. If lasting is true, it
+	// would not accept those of other objects of the kind either.
+	ReportRefused(ctx context.Context, why error, lasting bool)
 }
 
 // getsConditions reports whether the object of the cause gets conditions.
@@ -53,7 +53,7 @@ func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patc
 	// Only the last write of a pass sets conditions; not if the object disappears with it, or if the operator exits
 	// before the handlers are finished.
 	done := handled.state.AllFinished()
-	if !handled.ended || handled.cause.Deleting && done && !handled.isKept() || p.exiting && !done {
+	if !handled.callsEnded || handled.cause.Deleting && done && !handled.isKept() || p.exiting && !done {
 		return false
 	}
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
@@ -134,8 +134,8 @@ func (p *pass) hasOutdatedConditions(types conditions.Types, report conditions.R
 	}
 	// Conditions without a generation count as current.
 	current := told.Generation == 0 || told.Generation == report.Generation
-	outdated := !told.Ready || !current || told.Reconciling && idle || told.Paused
-	return outdated && p.memory.told != report.Generation+1
+	return (!told.HasReady || !current || told.IsReconciling && idle || told.IsPaused) &&
+		p.memory.conditionsGeneration != report.Generation+1
 }
 
 // updateOutdatedConditions updates outdated conditions of an object for which no handler was called.
@@ -156,7 +156,7 @@ func (p *pass) updateOutdatedConditions(ctx context.Context, c *cause.Cause) err
 	if err := p.sendConditions(ctx, types, report); err != nil {
 		return err
 	}
-	p.memory.told = report.Generation + 1 // plus one, as zero means that nothing was written
+	p.memory.conditionsGeneration = report.Generation + 1 // plus one, as zero means that nothing was written
 	return nil
 }
 
@@ -176,14 +176,14 @@ func (p *pass) sendConditions(ctx context.Context, types conditions.Types, repor
 	switch {
 	// The content was refused because of this object; others can be accepted.
 	case patching.IsContentRefused(err):
-		p.handling.Conditions.Acceptance.Refused(ctx, err, false)
+		p.handling.Conditions.Acceptance.ReportRefused(ctx, err, false)
 		return nil
 	case err != nil || p.object.gone:
 		return err
-	case p.object.refusal != nil:
+	case p.object.statusRefusal != nil:
 		// Missing permissions and a missing subresource concern all objects of the kind.
-		lasting := apierrors.IsForbidden(p.object.refusal) || apierrors.IsNotFound(p.object.refusal)
-		p.handling.Conditions.Acceptance.Refused(ctx, p.object.refusal, lasting)
+		lasting := apierrors.IsForbidden(p.object.statusRefusal) || apierrors.IsNotFound(p.object.statusRefusal)
+		p.handling.Conditions.Acceptance.ReportRefused(ctx, p.object.statusRefusal, lasting)
 		return nil
 	}
 	p.checkConditionsKept(ctx)
@@ -193,8 +193,8 @@ func (p *pass) sendConditions(ctx context.Context, types conditions.Types, repor
 // noteConditionsWritten records that conditions were written with the outcomes of handlers.
 func (p *pass) noteConditionsWritten(ctx context.Context, handled *outcomes) {
 	// A call ends the restriction to one update per generation.
-	if p.memory.told = 0; !handled.called {
-		p.memory.told = conditions.GenerationOf(handled.cause.Body()) + 1
+	if p.memory.conditionsGeneration = 0; !handled.called {
+		p.memory.conditionsGeneration = conditions.GenerationOf(handled.cause.Body()) + 1
 	}
 	p.checkConditionsKept(ctx)
 }
@@ -204,13 +204,13 @@ func (p *pass) noteConditionsWritten(ctx context.Context, handled *outcomes) {
 func (p *pass) checkConditionsKept(ctx context.Context) {
 	acceptance := p.handling.Conditions.Acceptance
 	types, ok := acceptance.Types(ctx)
-	if !ok || p.object.gone || p.object.released || types.ReadReported(p.object.body).Ready {
+	if !ok || p.object.gone || p.object.released || types.ReadReported(p.object.body).HasReady {
 		return
 	}
 	// Malformed conditions of another client are a problem of this object only.
 	if err := conditions.CheckStatus(p.object.body); err != nil {
-		acceptance.Refused(ctx, err, false)
+		acceptance.ReportRefused(ctx, err, false)
 		return
 	}
-	acceptance.Refused(ctx, errConditionsNotKept, true)
+	acceptance.ReportRefused(ctx, errConditionsNotKept, true)
 }

@@ -16,7 +16,7 @@ func TestRefusedConditions(t *testing.T) {
 	const dropped = "the API server took the conditions, but did not keep them"
 	resource := schema.GroupResource{Group: "example.org", Resource: "examples"}
 	forbidden := apierrors.NewForbidden(resource, "obj", errors.New("no rights"))
-	onStatus := func(w *world, answer error) {
+	onStatus := func(w *harness, answer error) {
 		w.before = func(one write) error {
 			if one.status {
 				return answer
@@ -30,7 +30,7 @@ func TestRefusedConditions(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Forbidden": {"missing rights for the status close the conditions for the whole kind", func(w *world) {
+		"Forbidden": {"missing rights for the status close the conditions for the whole kind", func(w *harness) {
 			w.withStatus()
 			onStatus(w, forbidden)
 			p := w.startReporting(nil, onCreate("a", ok))
@@ -38,7 +38,7 @@ func TestRefusedConditions(t *testing.T) {
 			w.wantHandled("handled without conditions", w.at("spec", "field"))
 			p.wantRefusals("finally", true, forbidden.Error())
 		}},
-		"NotFound": {"a missing status subresource closes the conditions for the whole kind", func(w *world) {
+		"NotFound": {"a missing status subresource closes the conditions for the whole kind", func(w *harness) {
 			w.withStatus()
 			missing := apierrors.NewNotFound(resource, "obj")
 			onStatus(w, missing)
@@ -46,7 +46,7 @@ func TestRefusedConditions(t *testing.T) {
 			p.settle()
 			p.wantRefusals("finally", true, missing.Error())
 		}},
-		"Schema": {"conditions that are invalid for one object do not close them for its kind", func(w *world) {
+		"Schema": {"conditions that are invalid for one object do not close them for its kind", func(w *harness) {
 			w.withStatus()
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "conditions") != nil {
@@ -62,7 +62,7 @@ func TestRefusedConditions(t *testing.T) {
 			w.wantHandled("the creation is handled", w.at("spec", "field"))
 			p.wantRefusals("finally", false, "Too long")
 		}},
-		"Dropped": {"conditions that the schema drops silently are closed for the whole kind", func(w *world) {
+		"Dropped": {"conditions that the schema drops silently are closed for the whole kind", func(w *harness) {
 			w.withStatus()
 			w.webhook = lacks
 			p := w.startReporting(nil, onCreate("a", ok))
@@ -72,18 +72,19 @@ func TestRefusedConditions(t *testing.T) {
 			p.settle()
 			p.wantRefusals("without an outcome", true, dropped)
 		}},
-		"Unreadable": {"a status with conditions that are not a list does not close them for its kind", func(w *world) {
-			w.withStatus()
-			w.webhook = func(body map[string]any) {
-				if status, ok := body["status"].(map[string]any); ok && status["conditions"] != nil {
-					status["conditions"] = "fine"
+		"Unreadable": {"a status with conditions that are not a list does not close them for its kind",
+			func(w *harness) {
+				w.withStatus()
+				w.webhook = func(body map[string]any) {
+					if status, ok := body["status"].(map[string]any); ok && status["conditions"] != nil {
+						status["conditions"] = "fine"
+					}
 				}
-			}
-			p := w.startReporting(nil, onCreate("a", ok))
-			p.settle()
-			p.wantRefusals("finally", false, "is not a list")
-		}},
-		"OutOfOrder": {"after a server error, the conditions are written again later", func(w *world) {
+				p := w.startReporting(nil, onCreate("a", ok))
+				p.settle()
+				p.wantRefusals("finally", false, "is not a list")
+			}},
+		"OutOfOrder": {"after a server error, the conditions are written again later", func(w *harness) {
 			w.withStatus()
 			broken := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError}}
 			onStatus(w, broken)

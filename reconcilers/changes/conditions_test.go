@@ -15,13 +15,13 @@ import (
 func TestConditions(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Success": {"an object whose handlers have all succeeded is ready", func(w *world) {
+		"Success": {"an object whose handlers have all succeeded is ready", func(w *harness) {
 			w.withStatus()
 			w.startReporting(nil, onCreate("a", ok)).settle()
 			w.wantConditions("finally", "True", nil, nil)
 			w.wantWrites("the conditions are written with the outcome", "status 200", "main 200")
 		}},
-		"Retry": {"an object with a retried handler is reconciling, with the error as the message", func(w *world) {
+		"Retry": {"an object with a retried handler is reconciling, with the error as the message", func(w *harness) {
 			w.withStatus()
 			p := w.startReporting(nil, onCreate("a", fails(1, later)), onCreate("b", ok))
 			_, _ = p.pass()
@@ -33,13 +33,13 @@ func TestConditions(t *testing.T) {
 			p.settle()
 			w.wantConditions("finally", "True", nil, nil)
 		}},
-		"Failure": {"an object with a permanently failed handler is stalled", func(w *world) {
+		"Failure": {"an object with a permanently failed handler is stalled", func(w *harness) {
 			w.withStatus()
 			w.startReporting(nil, onCreate("a", fails(1, permanentError{}))).settle()
 			w.wantConditions("finally", "False", nil, "True")
 		}},
 		"Blocked": {"an object that a handler cannot decode is stalled, and the message names the " +
-			"field", func(w *world) {
+			"field", func(w *harness) {
 			w.withStatus()
 			_, _ = w.startReporting(nil, onCreate("a", fails(9, undecodableError{})), onCreate("b", ok)).pass()
 			text, _ := w.condition("Ready", "message").(string)
@@ -48,14 +48,14 @@ func TestConditions(t *testing.T) {
 			}
 			w.wantConditions("stalled", "False", nil, "True")
 		}},
-		"NotReported": {"an object that matches no reporter gets no conditions", func(w *world) {
+		"NotReported": {"an object that matches no reporter gets no conditions", func(w *harness) {
 			w.withStatus()
 			never := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 			w.startReporting([]handlers.Filter{never}, onCreate("a", ok)).settle()
 			w.startReporting([]handlers.Filter{never}).settle()
 			w.wantConditions("finally", nil, nil, nil)
 		}},
-		"FilterFails": {"a failing filter of a reporter is an error, with or without an outcome", func(w *world) {
+		"FilterFails": {"a failing filter of a reporter is an error, with or without an outcome", func(w *harness) {
 			w.withStatus()
 			broken := true
 			p := w.startReporting([]handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
@@ -75,7 +75,7 @@ func TestConditions(t *testing.T) {
 				w.t.Error("the pass without an outcome succeeded, want the error of the filter")
 			}
 		}},
-		"NoPlace": {"an object of a kind that refuses conditions is handled without them", func(w *world) {
+		"NoPlace": {"an object of a kind that refuses conditions is handled without them", func(w *harness) {
 			w.withStatus()
 			p := w.startReporting(nil, onCreate("a", ok))
 			p.acceptance.closed = true
@@ -88,7 +88,7 @@ func TestConditions(t *testing.T) {
 			q.settle()
 			w.wantConditions("without an outcome", nil, nil, nil)
 		}},
-		"Deletion": {"a released object gets no conditions with its last write", func(w *world) {
+		"Deletion": {"a released object gets no conditions with its last write", func(w *harness) {
 			w.withStatus()
 			p := w.startReporting(nil, onCreate("a", ok), onDelete("d", fails(1, later)))
 			p.settle()
@@ -100,7 +100,7 @@ func TestConditions(t *testing.T) {
 			_, _ = p.pass()
 			w.wantWrites("after the deletion", "main 200")
 		}},
-		"Exit": {"a handler that the exit interrupts does not count as failed", func(w *world) {
+		"Exit": {"a handler that the exit interrupts does not count as failed", func(w *harness) {
 			w.withStatus()
 			var p *conditionsProcess
 			p = w.startReporting(nil, onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
@@ -116,17 +116,17 @@ func TestConditions(t *testing.T) {
 
 // TestConditionsCatchUp shows which conditions an object gets without a call of a handler.
 func TestConditionsCatchUp(t *testing.T) {
-	told := func(w *world, p *conditionsProcess) {
+	told := func(w *harness, p *conditionsProcess) {
 		p.settle()
 		w.wantConditions("written", "True", nil, nil)
 		w.drainWrites()
 	}
 	run(t, map[string]scenario{
-		"Nothing": {"an object without any progress is ready", func(w *world) {
+		"Nothing": {"an object without any progress is ready", func(w *harness) {
 			w.withStatus()
 			told(w, w.startReporting(nil, onUpdate("u", ok)))
 		}},
-		"Once": {"a process does not restore conditions that another client has removed", func(w *world) {
+		"Once": {"a process does not restore conditions that another client has removed", func(w *harness) {
 			w.withStatus()
 			p := w.startReporting(nil)
 			told(w, p)
@@ -135,7 +135,7 @@ func TestConditionsCatchUp(t *testing.T) {
 			w.wantConditions("removed by another client", nil, nil, nil)
 			told(w, w.startReporting(nil))
 		}},
-		"Generation": {"conditions are updated for each new generation", func(w *world) {
+		"Generation": {"conditions are updated for each new generation", func(w *harness) {
 			w.withStatus()
 			p := w.startReporting(nil)
 			told(w, p)
@@ -145,13 +145,13 @@ func TestConditionsCatchUp(t *testing.T) {
 			p.settle()
 			w.wantWrites("written once", "status 200")
 		}},
-		"AtRest": {"correct conditions are not written again", func(w *world) {
+		"AtRest": {"correct conditions are not written again", func(w *harness) {
 			w.withStatus()
 			told(w, w.startReporting(nil))
 			w.startReporting(nil).settle()
 			w.wantWrites("another process")
 		}},
-		"LeftOver": {"a leftover Reconciling condition is removed when no handler is running", func(w *world) {
+		"LeftOver": {"a leftover Reconciling condition is removed when no handler is running", func(w *harness) {
 			w.withStatus()
 			told(w, w.startReporting(nil))
 			w.edit(func(body map[string]any) {
@@ -160,14 +160,14 @@ func TestConditionsCatchUp(t *testing.T) {
 			})
 			told(w, w.startReporting(nil))
 		}},
-		"Deleting": {"an object that is being deleted without delete handlers gets no conditions", func(w *world) {
+		"Deleting": {"an object that is being deleted without delete handlers gets no conditions", func(w *harness) {
 			w.withStatus()
 			w.set([]any{"other/finalizer"}, "metadata", "finalizers")
 			w.delete()
 			w.startReporting(nil).settle()
 			w.wantConditions("deleted without handlers", nil, nil, nil)
 		}},
-		"Resumed": {"a failed resume handler makes the object stalled although nothing has changed", func(w *world) {
+		"Resumed": {"a failed resume handler makes the object stalled although nothing has changed", func(w *harness) {
 			w.withStatus()
 			told(w, w.startReporting(nil, onCreate("a", ok)))
 			p := w.startReporting(nil, onResume("r", fails(1, permanentError{})))
@@ -176,7 +176,7 @@ func TestConditionsCatchUp(t *testing.T) {
 			w.wantConditions("a new process", "False", nil, "True")
 		}},
 		"ResumedAfterAFailure": {"a failure stays in the conditions until a later change is handled, also after a " +
-			"resume", func(w *world) {
+			"resume", func(w *harness) {
 			w.withStatus()
 			w.startReporting(nil, onCreate("c", fails(1, permanentError{}))).settle()
 			w.wantConditions("a creation", "False", nil, "True")

@@ -11,7 +11,7 @@ import (
 
 // TestConflicts shows how edits of other clients between the read and the write of a pass are merged.
 func TestConflicts(t *testing.T) {
-	beforeWrite := func(w *world, number int, change func(write)) {
+	beforeWrite := func(w *harness, number int, change func(write)) {
 		w.before = func(r write) error {
 			if r.number == number {
 				change(r)
@@ -20,7 +20,7 @@ func TestConflicts(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Main": {"an edit of a field that handlers do not patch is kept", func(w *world) {
+		"Main": {"an edit of a field that handlers do not patch is kept", func(w *harness) {
 			p := w.start(onCreate("a", patches("x", "spec", "id")), onUpdate("u", ok))
 			beforeWrite(w, 1, func(write) { w.set("two", "spec", "field") })
 			_, _ = p.pass()
@@ -29,7 +29,7 @@ func TestConflicts(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 			w.wantHandled("as the handler saw it", "one")
 		}},
-		"Status": {"a status conflict is resolved by running the closures on the newest version", func(w *world) {
+		"Status": {"a status conflict is resolved by running the closures on the newest version", func(w *harness) {
 			w.serveStatus(true)
 			w.set([]any{"x"}, "status", "list")
 			p := w.start(onCreate("a", appends("a", "status", "list")))
@@ -38,7 +38,7 @@ func TestConflicts(t *testing.T) {
 			w.wantWrites("all", "status 409", "status 200", "main 200")
 			w.wantAt("all", []any{"x", "y", "a"}, "status", "list")
 		}},
-		"BetweenTheTwo": {"an edit between the status write and the main write is kept", func(w *world) {
+		"BetweenTheTwo": {"an edit between the status write and the main write is kept", func(w *harness) {
 			w.serveStatus(true)
 			w.set([]any{"x"}, "spec", "list")
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), patches("s", "status", "s"))))
@@ -48,7 +48,7 @@ func TestConflicts(t *testing.T) {
 			w.wantAt("all", "s", "status", "s")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"List": {"an item that another client adds to a patched list is kept", func(w *world) {
+		"List": {"an item that another client adds to a patched list is kept", func(w *harness) {
 			w.set([]any{"x"}, "spec", "list")
 			p := w.start(onCreate("a", appends("a", "spec", "list")), onCreate("b", appends("b", "spec", "list")))
 			beforeWrite(w, 1, func(write) { w.set([]any{"x", "y"}, "spec", "list") })
@@ -56,7 +56,7 @@ func TestConflicts(t *testing.T) {
 			w.wantAt("all", []any{"x", "y", "a", "b"}, "spec", "list")
 			w.wantWrites("all", "main 409", "main 200")
 		}},
-		"Finalizers": {"a finalizer that another client adds is kept", func(w *world) {
+		"Finalizers": {"a finalizer that another client adds is kept", func(w *harness) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			beforeWrite(w, 1, func(write) { w.set([]any{"other/one"}, "metadata", "finalizers") })
 			p.settle()
@@ -69,7 +69,7 @@ func TestConflicts(t *testing.T) {
 			w.wantAt("deletion", []any{"other/one", "other/two"}, "metadata", "finalizers")
 		}},
 		"Endless": {"a conflict that repeats too often ends the pass with an error, and the next pass writes the " +
-			"outcome", func(w *world) {
+			"outcome", func(w *harness) {
 			w.set([]any{"x"}, "spec", "list")
 			p := w.start(onCreate("a", appends("a", "spec", "list")))
 			w.before = func(r write) error {
@@ -83,7 +83,7 @@ func TestConflicts(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantAt("all", []any{"x", "a"}, "spec", "list")
 		}},
-		"WorkingCopy": {"each handler sees the patches and results of the handlers before it", func(w *world) {
+		"WorkingCopy": {"each handler sees the patches and results of the handlers before it", func(w *harness) {
 			var seen []any
 			look := func(_ context.Context, c *handlers.Invocation) error {
 				seen = append(seen, at(working(c), "spec", "id"), at(working(c), "status", "a"))
@@ -95,7 +95,7 @@ func TestConflicts(t *testing.T) {
 			p.settle()
 			w.want("seen", []any{"x", map[string]any{"k": "v"}}, seen)
 		}},
-		"OwnCopy": {"direct changes to the object of a handler are discarded", func(w *world) {
+		"OwnCopy": {"direct changes to the object of a handler are discarded", func(w *harness) {
 			var seen any
 			p := w.start(
 				onCreate("a", func(
@@ -112,7 +112,7 @@ func TestConflicts(t *testing.T) {
 			w.want("seen", nil, seen)
 			w.wantAt("all", nil, "spec", "id")
 		}},
-		"SubHandlers": {"sub-handlers see the patches of their parent in copies of their own", func(w *world) {
+		"SubHandlers": {"sub-handlers see the patches of their parent in copies of their own", func(w *harness) {
 			var seen []any
 			look := func(_ context.Context, c *handlers.Invocation) error {
 				seen = append(seen, at(working(c), "spec", "id"))
@@ -124,7 +124,7 @@ func TestConflicts(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 		}},
 		"Transactional": {"edits of other clients that a checkpoint reads stay hidden from later handlers of the " +
-			"pass", func(w *world) {
+			"pass", func(w *harness) {
 			var seen []any
 			look := func(_ context.Context, c *handlers.Invocation) error {
 				seen = append(seen, at(working(c), "spec", "id"), at(working(c), "spec", "field"))

@@ -19,12 +19,12 @@ import (
 
 // control is what the annotations of the object request in this round, and the failures that it has recorded.
 type control struct {
-	request  controls.Request  // not answered yet; the zero value is none
-	started  bool              // a former round has begun to handle the request
-	replaces bool              // the request has replaced the cause: the last-handled configuration stays as it is
-	edited   bool              // the replaced cause is an update, which follows
-	failures controls.Failures // the handlers that had failed permanently when the last change ended
-	pause    controls.Pause
+	request       controls.Request  // not answered yet; the zero value is none
+	started       bool              // a former round has begun to handle the request
+	replacesCause bool              // the request has replaced the cause: the last-handled configuration stays as it is
+	edited        bool              // the replaced cause is an update, which follows
+	failures      controls.Failures // the handlers that had failed permanently when the last change ended
+	pause         controls.Pause
 }
 
 // isRequested reports whether the handlers must run again.
@@ -34,7 +34,7 @@ func (c *control) isRequested() bool { return c.request.Mode != "" }
 func (p *pass) observeControls(ctx context.Context, seen *observation) {
 	o, h := &p.object, p.handling
 	if !h.HasControls(o.body) {
-		p.memory.answered = ""
+		p.memory.answeredRequest = ""
 		p.noteControls(ctx, seen)
 		return
 	}
@@ -50,14 +50,14 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 		p.logIgnored(ctx, fmt.Errorf("annotation %s: %w", key, err))
 	}
 	// A client that removes the answer must not have the handlers called again and again.
-	if answer := annotations[o.answerKey()]; request.Value != answer && request.Value != p.memory.answered {
+	if answer := annotations[o.answerKey()]; request.Value != answer && request.Value != p.memory.answeredRequest {
 		seen.request, seen.started = request, answer == request.StartedAnswer()
 	}
-	if request.Value != p.memory.answered {
-		p.memory.answered = ""
+	if request.Value != p.memory.answeredRequest {
+		p.memory.answeredRequest = ""
 	}
 	// Without the list, the failures are not known; a malformed list must not block the object.
-	seen.failures, err = controls.ParseFailures(annotationsOf(o.own)[o.failuresKey()])
+	seen.failures, err = controls.ParseFailures(annotationsOf(o.ownBody)[o.failuresKey()])
 	if err != nil {
 		p.logIgnored(ctx, fmt.Errorf("annotation %s: %w", o.failuresKey(), err))
 	}
@@ -88,11 +88,11 @@ func (p *pass) replaceCause(seen *observation, observed cause.Observation) {
 	case !seen.isRequested(), c.Gone, c.Deleting, c.Paused:
 		return
 	// An edit was reverted that some handlers have seen: they must see the revert first.
-	case idle && seen.interim != nil && !diff.Equal(essenceValue(seen.interim), essenceValue(c.New)):
+	case idle && seen.interimEssence != nil && !diff.Equal(essenceValue(seen.interimEssence), essenceValue(c.New)):
 		return
 	case seen.request.Mode == controls.All && c.Reason != cause.Create:
 		observed.Old = nil
-		seen.cause, seen.replaces = cause.Detect(observed), true
+		seen.cause, seen.replacesCause = cause.Detect(observed), true
 		// Unlike for a new object, the resume is not over: its handlers run as well.
 		seen.cause.Initial = observed.Initial
 	// An unfinished change is continued by its own cause.
@@ -115,18 +115,18 @@ func (p *pass) replaceByFormer(seen *observation, observed cause.Observation) {
 	case has(cause.Create):
 		observed.Old = nil
 	case has(cause.Update):
-		observed.Old, observed.Veiled = p.handling.Lens.Redaction.UnknownEssence(observed.New)
+		observed.Old, observed.VeiledPaths = p.handling.Lens.Redaction.UnknownEssence(observed.New)
 	default:
 		observed.Initial = true
 	}
-	seen.cause, seen.replaces = cause.Detect(observed), true
+	seen.cause, seen.replacesCause = cause.Detect(observed), true
 }
 
 // selectHandlers selects the handlers of the cause. If the failed handlers must run again, these are selected, as far
 // as they still match the object. The change that they were called for is over, so it does not matter.
 func (p *pass) selectHandlers(ctx context.Context, seen *observation) (chosen []*adapters.HandlerChain, err error) {
-	if !seen.replaces || seen.request.Mode != controls.Failed {
-		return adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.VerdictFunc())
+	if !seen.replacesCause || seen.request.Mode != controls.Failed {
+		return adapters.Select(ctx, p.handling.Handlers, seen.cause, p.draft.VerdictFunc())
 	}
 	for _, h := range p.handling.Handlers {
 		own := h.Description
@@ -135,11 +135,11 @@ func (p *pass) selectHandlers(ctx context.Context, seen *observation) (chosen []
 			continue
 		}
 		one := []*adapters.HandlerChain{h}
-		if found, err := adapters.InterestIn(ctx, one, seen.cause, p.look.VerdictFunc()); err != nil {
+		if found, err := adapters.InterestIn(ctx, one, seen.cause, p.draft.VerdictFunc()); err != nil {
 			return nil, err
-		} else if found.Changing {
+		} else if found.HasChangeHandler {
 			chosen = append(chosen, h)
-			p.look.AddVerdict(own, execution.Stop{})
+			p.draft.AddVerdict(own, execution.Stop{})
 		}
 	}
 	return chosen, nil
@@ -161,26 +161,26 @@ func (c *control) hasFailed(h *adapters.HandlerChain) bool {
 func (p *pass) beginRequest(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	records := seen.state.AllStates()
 	// No failure is known, and no change is unfinished.
-	idle := seen.request.Mode == controls.Failed && seen.cause.Reason == cause.Noop && !seen.replaces
+	idle := seen.request.Mode == controls.Failed && seen.cause.Reason == cause.Noop && !seen.replacesCause
 	switch {
-	case !seen.isRequested() || !wanted.changing || seen.cause.Reason == cause.Free:
-		return goOn, nil
+	case !seen.isRequested() || !wanted.hasChangeHandler || seen.cause.Reason == cause.Free:
+		return continuePass, nil
 	case idle && (len(records) == 0 || seen.started):
 		logf.FromContext(ctx).Info("No handler of the object has failed; nothing to run again",
 			"request", seen.request.Value)
 		patch := patching.Patch{Merge: map[string]any{}}
 		p.object.setAnnotation(&patch, p.object.answerKey(), seen.request.Value)
-		p.memory.answered = seen.request.Value
-		return startOver, p.object.sendPatch(ctx, patch)
+		p.memory.answeredRequest = seen.request.Value
+		return restartPass, p.object.sendPatch(ctx, patch)
 	case seen.started || idle:
-		return goOn, nil
+		return continuePass, nil
 	}
 	logf.FromContext(ctx).Info("Handlers of the object run again, as an annotation requests",
 		"request", seen.request.Value, "reason", seen.cause.Reason)
 	if len(records) == 0 {
-		return goOn, nil
+		return continuePass, nil
 	}
-	return startOver, p.restartHandlers(ctx, seen)
+	return restartPass, p.restartHandlers(ctx, seen)
 }
 
 // restartHandlers removes the records of the handlers that must run again: of all, or of those that have not succeeded.
@@ -190,13 +190,13 @@ func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
 	purge := func(ids ...string) (err error) {
 		for _, id := range ids {
 			if err == nil {
-				err = execution.PurgeRecord(p.handling.Progress, patch.Merge, o.kept, id)
+				err = execution.PurgeRecord(p.handling.Progress, patch.Merge, o.storageBody, id)
 			}
-			delete(p.memory.records, id)
+			delete(p.memory.unstoredRecords, id)
 		}
 		return err
 	}
-	all := seen.replaces || seen.request.Mode == controls.All
+	all := seen.replacesCause || seen.request.Mode == controls.All
 	for _, h := range seen.state.AllStates() {
 		if !all && h.Success {
 			continue
@@ -206,13 +206,13 @@ func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
 		}
 	}
 	if all {
-		p.handling.Interim.PurgeEssence(&patch, o.kept)
+		p.handling.InterimStorage.PurgeEssence(&patch, o.storageBody)
 	}
-	if !seen.replaces {
+	if !seen.replacesCause {
 		o.removeFailures(&patch)
 	}
 	o.setAnnotation(&patch, o.answerKey(), seen.request.StartedAnswer())
-	p.memory.open = openRecords{} // the removed records must not be restored as lost ones
+	p.memory.openRecords = openRecords{} // the removed records must not be restored as lost ones
 	return o.sendPatch(ctx, patch)
 }
 

@@ -16,27 +16,28 @@ import (
 // crashTest is the life of one object under an operator that crashes repeatedly: the object is created, edited during
 // that, updated, and deleted.
 type crashTest struct {
-	*world
-	mu     sync.Mutex
-	p      *process
-	kills  int
-	called map[string]int // number of calls of each handler, by reason and id
-	done   map[string]int // number of its successes
-	failed map[string]bool
+	*harness
+	mu            sync.Mutex
+	process       *process
+	kills         int
+	callCounts    map[string]int // number of calls of each handler, by reason and id
+	successCounts map[string]int // number of its successes
+	failed        map[string]bool
 }
 
-// point is the request at which the process crashes: its number, counted over all lives, and whether the request takes
-// effect.
-type point struct {
+// crashPoint is the request at which the process crashes: its number, counted over all lives, and whether the request
+// takes effect.
+type crashPoint struct {
 	number  int
 	applied bool
 }
 
-func newCrashTest(t *testing.T, deaths ...point) *crashTest {
-	s := &crashTest{world: newWorld(t), called: map[string]int{}, done: map[string]int{}, failed: map[string]bool{}}
+func newCrashTest(t *testing.T, deaths ...crashPoint) *crashTest {
+	s := &crashTest{harness: newHarness(t), callCounts: map[string]int{}, successCounts: map[string]int{},
+		failed: map[string]bool{}}
 	s.serveStatus(true)
 	strike := func(r write, applied bool) {
-		if slices.Contains(deaths, point{r.number, applied}) {
+		if slices.Contains(deaths, crashPoint{r.number, applied}) {
 			s.kill()
 		}
 	}
@@ -49,22 +50,22 @@ func (s *crashTest) kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kills++
-	s.p.kill()
+	s.process.kill()
 }
 
-// counted counts the calls and successes of a handler over all lives.
-func (s *crashTest) counted(h *handlers.Handler) *handlers.Handler {
+// countCalls counts the calls and successes of a handler over all lives.
+func (s *crashTest) countCalls(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		key := fmt.Sprintf("%s %s", c.Cause.Reason, h.ID)
 		s.mu.Lock()
-		s.called[key]++
+		s.callCounts[key]++
 		s.mu.Unlock()
 		err := h.Call(ctx, c)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err == nil && !s.p.dead.Load() {
-			s.done[key]++
+		if err == nil && !s.process.dead.Load() {
+			s.successCounts[key]++
 		}
 		return err
 	}
@@ -95,18 +96,18 @@ func (s *crashTest) runOperator() {
 		onUpdate("u", returns("u")), onUpdate("v", all(takes(2*time.Second), s.failOnce("v"))),
 		onUpdate("s", shared), onDelete("s", shared), onDelete("d", takes(2*time.Second)),
 	} {
-		registered = append(registered, s.counted(h))
+		registered = append(registered, s.countCalls(h))
 	}
 	p := s.start(registered...)
 	s.mu.Lock()
-	s.p = p
+	s.process = p
 	s.mu.Unlock()
 	p.settle()
 }
 
 // runUntilSettled restarts the operator after each crash until there is nothing to do.
 func (s *crashTest) runUntilSettled() {
-	for s.runOperator(); s.p.dead.Load(); s.runOperator() {
+	for s.runOperator(); s.process.dead.Load(); s.runOperator() {
 	}
 }
 
@@ -139,45 +140,45 @@ func (s *crashTest) wantExplainedCalls() {
 		"update u": 1, "update v": 2, "update s": 2, "delete s": 1, "delete d": 1,
 	}
 	for _, key := range slices.Sorted(maps.Keys(usual)) {
-		if s.done[key] == 0 {
+		if s.successCounts[key] == 0 {
 			s.t.Errorf("%s never succeeded", key)
 		}
-		if s.called[key] > usual[key]+s.kills {
+		if s.callCounts[key] > usual[key]+s.kills {
 			s.t.Errorf(
-				"%s was called %d times: %d is usual, and there were %d crashes", key, s.called[key], usual[key],
+				"%s was called %d times: %d is usual, and there were %d crashes", key, s.callCounts[key], usual[key],
 				s.kills,
 			)
 		}
 	}
-	for key := range s.called {
+	for key := range s.callCounts {
 		if usual[key] == 0 {
 			s.t.Errorf("%s was called unexpectedly", key)
 		}
 	}
 }
 
-// requests returns the number of requests and the duration of a life without crashes.
-func requests(t *testing.T) (number int, length time.Duration) {
+// measureRun returns the number of requests and the duration of a life without crashes.
+func measureRun(t *testing.T) (number int, length time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCrashTest(t)
 		s.runWholeLife()
-		number, length = s.count, time.Since(s.started)
+		number, length = s.writeCount, time.Since(s.started)
 	})
 	return number, length
 }
 
-func points(number int) []point {
-	var all []point
+func allCrashPoints(number int) []crashPoint {
+	var all []crashPoint
 	for n := range number {
-		all = append(all, point{n + 1, false}, point{n + 1, true})
+		all = append(all, crashPoint{n + 1, false}, crashPoint{n + 1, true})
 	}
 	return all
 }
 
 // TestCrashes kills the operator at each request.
 func TestCrashes(t *testing.T) {
-	number, _ := requests(t)
-	for _, death := range points(number) {
+	number, _ := measureRun(t)
+	for _, death := range allCrashPoints(number) {
 		t.Run(fmt.Sprintf("%d/%v", death.number, death.applied), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newCrashTest(t, death)
@@ -194,8 +195,8 @@ func TestCrashesTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("there are hundreds of pairs")
 	}
-	number, _ := requests(t)
-	all := points(number + 2)
+	number, _ := measureRun(t)
+	all := allCrashPoints(number + 2)
 	for i, first := range all {
 		for _, second := range all[i+1:] {
 			if second.number == first.number || second.number > first.number+3 {
@@ -216,7 +217,7 @@ func TestCrashesInBetween(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	_, length := requests(t)
+	_, length := measureRun(t)
 	for moment := 250 * time.Millisecond; moment < length; moment += 500 * time.Millisecond {
 		t.Run(moment.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -13,11 +13,12 @@ import (
 
 // dependencies holds the order between the sub-handlers of one run. All ids are relative to the parent.
 type dependencies struct {
-	all        []subHandler                       // the sub-handlers of the run
-	places     map[string]int                     // indexes in all, by their ids
-	others     map[string]*execution.HandlerState // outside of the run: already finished, or not selected for the cause
-	dependents map[int][]int                      // the indexes of those that run after the key
-	met        map[int]int                        // the number of leading dependencies that were found finished
+	selectedSubs []subHandler   // the sub-handlers of the run
+	indexByID    map[string]int // indexes in all, by their ids
+	// outside of the run: already finished, or not selected for the cause
+	outsideStates  map[string]*execution.HandlerState
+	dependents     map[int][]int // the indexes of those that run after the key
+	finishedCounts map[int]int   // the number of leading dependencies that were found finished
 }
 
 // declarationError reports a wrong declaration of sub-handlers. It is permanent, as the function would repeat it.
@@ -39,11 +40,12 @@ func (r *subRun) restoreDependencies(declared []*adapters.HandlerChain) error {
 		return err
 	}
 	d := dependencies{
-		all: r.all, places: make(map[string]int, len(r.all)), others: map[string]*execution.HandlerState{},
-		dependents: map[int][]int{}, met: map[int]int{},
+		selectedSubs: r.selectedSubs, indexByID: make(map[string]int, len(r.selectedSubs)),
+		outsideStates: map[string]*execution.HandlerState{},
+		dependents:    map[int][]int{}, finishedCounts: map[int]int{},
 	}
-	for place, sub := range r.all {
-		d.places[r.subs.relativeID(sub.handler)] = place
+	for place, sub := range r.selectedSubs {
+		d.indexByID[r.subs.relativeID(sub.handler)] = place
 	}
 	for _, h := range declared {
 		if err := r.subs.resolveOutsideDependencies(&d, h); err != nil {
@@ -51,9 +53,9 @@ func (r *subRun) restoreDependencies(declared []*adapters.HandlerChain) error {
 		}
 	}
 	// Only sub-handlers of the run must be awaited: the others were checked above.
-	for place, sub := range r.all {
+	for place, sub := range r.selectedSubs {
 		for id := range predecessorIDs(sub.handler.Description) {
-			if earlier, ok := d.places[id]; ok {
+			if earlier, ok := d.indexByID[id]; ok {
 				d.dependents[earlier] = append(d.dependents[earlier], place)
 			}
 		}
@@ -66,7 +68,7 @@ func (r *subRun) restoreDependencies(declared []*adapters.HandlerChain) error {
 // resolveOutsideDependencies finds the dependencies of a sub-handler that are not part of the run.
 func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.HandlerChain) error {
 	for id := range predecessorIDs(h.Description) {
-		if _, ok := d.places[id]; ok || d.others[id] != nil {
+		if _, ok := d.indexByID[id]; ok || d.outsideStates[id] != nil {
 			continue
 		}
 		if present := s.presentID(id); present != "" {
@@ -86,7 +88,7 @@ func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.Ha
 				s.relativeID(h), s.handler.Description.ID, id,
 			)}
 		}
-		d.others[id] = state
+		d.outsideStates[id] = state
 	}
 	return nil
 }
@@ -100,7 +102,7 @@ func (s *subHandlers) checkCycles(declared []*adapters.HandlerChain) error {
 	for _, h := range declared {
 		if !g.isAcyclicFrom(s.relativeID(h)) {
 			return &declarationError{fmt.Sprintf("sub-handlers of handler %q wait for one another: %s",
-				s.handler.Description.ID, strings.Join(g.way, " after "))}
+				s.handler.Description.ID, strings.Join(g.path, " after "))}
 		}
 	}
 	return nil
@@ -110,35 +112,35 @@ func (s *subHandlers) checkCycles(declared []*adapters.HandlerChain) error {
 type graph struct {
 	byID  map[string]*handlers.Handler
 	steps map[string]step
-	way   []string // the quoted ids from the start of the search to the present handler
+	path  []string // the quoted ids from the start of the search to the present handler
 }
 
 // step is the progress of the search for one handler: not visited, on the present path, or finished.
 type step int
 
 const (
-	within step = iota + 1
-	beyond
+	onPath step = iota + 1
+	fullyVisited
 )
 
 // isAcyclicFrom visits a handler, and returns false if a cycle was found. The way is then the cycle.
 func (g *graph) isAcyclicFrom(id string) bool {
 	h, quoted := g.byID[id], fmt.Sprintf("%q", id)
 	switch {
-	case h == nil || g.steps[id] == beyond:
+	case h == nil || g.steps[id] == fullyVisited:
 		return true
 	// The handler is on the present path: cut off the part before the cycle.
-	case g.steps[id] == within:
-		g.way = append(g.way[slices.Index(g.way, quoted):], quoted)
+	case g.steps[id] == onPath:
+		g.path = append(g.path[slices.Index(g.path, quoted):], quoted)
 		return false
 	}
-	g.steps[id], g.way = within, append(g.way, quoted)
+	g.steps[id], g.path = onPath, append(g.path, quoted)
 	for earlier := range predecessorIDs(h) {
 		if !g.isAcyclicFrom(earlier) {
 			return false
 		}
 	}
-	g.steps[id], g.way = beyond, g.way[:len(g.way)-1]
+	g.steps[id], g.path = fullyVisited, g.path[:len(g.path)-1]
 	return true
 }
 
@@ -166,25 +168,25 @@ func hasPredecessors(h *handlers.Handler) bool { return len(h.After)+len(h.After
 
 // isAwaited reports whether the sub-handler of this id must still be awaited.
 func (d *dependencies) isAwaited(id string) bool {
-	place, ok := d.places[id]
-	return ok && !d.all[place].state.IsFinished()
+	place, ok := d.indexByID[id]
+	return ok && !d.selectedSubs[place].state.IsFinished()
 }
 
 // hasFailed reports whether the sub-handler of this id has failed permanently.
 func (d *dependencies) hasFailed(id string) bool {
-	if place, ok := d.places[id]; ok {
-		return d.all[place].state.Failure
+	if place, ok := d.indexByID[id]; ok {
+		return d.selectedSubs[place].state.Failure
 	}
 	// [subHandlers.resolveOutsideDependencies] has added all dependencies outside of the run.
-	return d.others[id].Failure
+	return d.outsideStates[id].Failure
 }
 
 // mustWait reports whether a sub-handler must wait. It continues after the dependencies that were found finished
 // before, as there can be thousands. By contrast, [dependencies.awaitedAndFailed] checks all of them.
 func (d *dependencies) mustWait(place int) bool {
-	h := d.all[place].handler.Description
-	for ; d.met[place] < len(h.After)+len(h.AfterFinished); d.met[place]++ {
-		if d.isAwaited(predecessorAt(h, d.met[place])) {
+	h := d.selectedSubs[place].handler.Description
+	for ; d.finishedCounts[place] < len(h.After)+len(h.AfterFinished); d.finishedCounts[place]++ {
+		if d.isAwaited(predecessorAt(h, d.finishedCounts[place])) {
 			return true
 		}
 	}

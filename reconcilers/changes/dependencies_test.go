@@ -12,7 +12,7 @@ import (
 )
 
 // steps declares and runs sub-handlers and records their calls in the journal under their own ids.
-func (w *world) steps(lifecycle *handlers.Lifecycle, subs ...*handlers.Handler) handlers.Func {
+func (w *harness) steps(lifecycle *handlers.Lifecycle, subs ...*handlers.Handler) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, sub := range subs {
 			own := *sub
@@ -36,14 +36,14 @@ func afterSuccess(ids ...string) option { return func(h *handlers.Handler) { h.A
 
 func afterEnd(ids ...string) option { return func(h *handlers.Handler) { h.AfterFinished = ids } }
 
-var never = when(func(*cause.Cause) bool { return false })
+var ifNever = when(func(*cause.Cause) bool { return false })
 
 // TestDependencies shows when sub-handlers that depend on others are called (deviation D-dependencies).
 func TestDependencies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"Order": {"a dependent sub-handler is called after its dependencies, otherwise in the order of declaration",
-			func(w *world) {
+			func(w *harness) {
 				w.compact(onCreate("p", w.steps(nil,
 					sub("c", ok, afterSuccess("a", "b")), sub("a", ok), sub("d", ok, afterSuccess("a")), sub("b", ok),
 					sub("e", ok)))).settle()
@@ -51,16 +51,16 @@ func TestDependencies(t *testing.T) {
 					"0s create e")
 				w.wantClean("all")
 			}},
-		"Retried": {"a dependent waits for retries of its dependency without additional passes", func(w *world) {
+		"Retried": {"a dependent waits for retries of its dependency without additional passes", func(w *harness) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(2, later)))))
 			p.settle()
 			w.wantCalls("all", "0s create p", "0s create a", "10s create p", "10s create a", "20s create p",
 				"20s create a", "20s create b")
-			w.want("sleeps", []time.Duration{10 * time.Second, 10 * time.Second}, p.sleeps)
+			w.want("sleeps", []time.Duration{10 * time.Second, 10 * time.Second}, p.requeueDelays)
 			w.wantClean("all")
 		}},
 		"Failed": {"a dependent of a failed sub-handler fails without a call, as its own dependents " +
-			"do", func(w *world) {
+			"do", func(w *harness) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("a", fails(1, permanentError{})),
 				sub("b", ok, afterSuccess("a")), sub("c", ok, afterSuccess("b")), sub("d", fails(1, later)))))
 			p.step()
@@ -77,16 +77,16 @@ func TestDependencies(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"InSpiteOfFailures": {"AfterFinished calls a sub-handler when its dependencies are finished, even if they " +
-			"failed", func(w *world) {
+			"failed", func(w *harness) {
 			w.compact(onCreate("p", w.steps(nil, sub("c", ok, afterEnd("a", "b"), afterSuccess("a")),
 				sub("a", fails(1, later)), sub("b", fails(1, permanentError{}))))).settle()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create b", "10s create p", "10s create a",
 				"10s create c")
 		}},
-		"Flushed": {"a flush stores the successes of the dependencies", func(w *world) {
+		"Flushed": {"a flush stores the successes of the dependencies", func(w *harness) {
 			var p *process
 			flush := func(ctx context.Context, c *handlers.Invocation) error {
-				err := c.Writes.Flush(ctx)
+				err := c.Writer.Flush(ctx)
 				p.kill()
 				return err
 			}
@@ -98,12 +98,12 @@ func TestDependencies(t *testing.T) {
 			w.wantCalls("second life", "0s create p", "0s create b")
 			w.wantClean("all")
 		}},
-		"NotSelected": {"a sub-handler that does not match is not awaited", func(w *world) {
-			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", ok, never)))).settle()
+		"NotSelected": {"a sub-handler that does not match is not awaited", func(w *harness) {
+			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", ok, ifNever)))).settle()
 			w.wantCalls("all", "0s create p", "0s create b")
 			w.wantClean("all")
 		}},
-		"OneAtATime": {"each lifecycle calls a dependent even while another sub-handler is retried", func(w *world) {
+		"OneAtATime": {"each lifecycle calls a dependent even while another sub-handler is retried", func(w *harness) {
 			for _, lifecycle := range []handlers.Lifecycle{handlers.ASAP, handlers.OneByOne, handlers.Randomized} {
 				started := time.Now()
 				w.create(object())
@@ -120,21 +120,21 @@ func TestDependencies(t *testing.T) {
 				w.wantClean("all")
 			}
 		}},
-		"Nested": {"sub-handlers of sub-handlers have dependencies of their own", func(w *world) {
+		"Nested": {"sub-handlers of sub-handlers have dependencies of their own", func(w *harness) {
 			inner := w.steps(nil, sub("y", ok, afterSuccess("x")), sub("x", fails(1, later)))
 			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", inner)))).settle()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create x", "10s create p", "10s create a",
 				"10s create x", "10s create y", "10s create b")
 			w.wantClean("all")
 		}},
-		"Timeout": {"the timeout of a dependent begins when its wait ends, and survives a restart", func(w *world) {
+		"Timeout": {"the timeout of a dependent begins when its wait ends, and survives a restart", func(w *harness) {
 			stuck := func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return context.Cause(ctx) }
 			var started time.Time
 			var slow handlers.Func
 			registered := onCreate("p", w.steps(nil,
 				sub("a", func(ctx context.Context, c *handlers.Invocation) error { return slow(ctx, c) }),
 				sub("b", stuck, afterSuccess("a"), timeout(20*time.Second))))
-			asKopf := func(all ...*handlers.Handler) *process { return w.startWith(annotated, all...) }
+			asKopf := func(all ...*handlers.Handler) *process { return w.startWith(annotationStores, all...) }
 			for _, start := range []func(...*handlers.Handler) *process{w.compact, asKopf} {
 				w.create(object())
 				slow, started = fails(3, later), time.Now()
@@ -148,15 +148,15 @@ func TestDependencies(t *testing.T) {
 				w.wantClean("all")
 			}
 		}},
-		"Crash": {"after a crash, unwritten sub-handlers are repeated in dependency order", func(w *world) {
+		"Crash": {"after a crash, unwritten sub-handlers are repeated in dependency order", func(w *harness) {
 			registered := onCreate("p", w.steps(nil, sub("c", ok, afterSuccess("b")), sub("a", takes(2*time.Second)),
 				sub("b", takes(10*time.Second), afterSuccess("a"))))
-			p := w.startWith(annotated, registered)
+			p := w.startWith(annotationStores, registered)
 			time.AfterFunc(5*time.Second, p.kill)
 			p.settle()
 			w.wantCalls("first life", "0s create p", "0s create a", "2s create b")
 			time.Sleep(time.Minute)
-			w.startWith(annotated, registered).settle()
+			w.startWith(annotationStores, registered).settle()
 			second := w.calls()
 			w.want("second life", []string{"p", "b", "c"}, each(second, ending))
 			w.wantClean("all")
@@ -185,11 +185,11 @@ func TestDependencyMistakes(t *testing.T) {
 			`run`},
 		"UndeclaredOfUnmatching": {"an undeclared dependency is an error even if its dependent does not match",
 			[]*handlers.Handler{
-				sub("b", ok, afterEnd("aa"), never),
+				sub("b", ok, afterEnd("aa"), ifNever),
 			}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are ` +
 				`run`},
 	} {
-		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
+		run(t, map[string]scenario{name: {tc.reason, func(w *harness) {
 			p := w.compact(onCreate("p", w.steps(nil, tc.subs...)), onCreate("q", fails(1, temporaryError{})))
 			p.step()
 			w.wantCalls("first", "0s create p", "0s create q")

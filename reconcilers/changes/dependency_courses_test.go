@@ -19,7 +19,7 @@ func TestDependencyCourses(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"RefusedMeanwhile": {"a dependent waits again if the changes of its dependency are refused",
-			func(w *world) {
+			func(w *harness) {
 				w.schema = onlyNumbers
 				value := any("big")
 				p := w.compact(onCreate("p", w.steps(nil, sub("a", func(
@@ -33,7 +33,7 @@ func TestDependencyCourses(t *testing.T) {
 					"1m1s create c", "1m1s create d")
 				w.wantClean("all")
 			}},
-		"Exit": {"the next process continues with the interrupted sub-handler", func(w *world) {
+		"Exit": {"the next process continues with the interrupted sub-handler", func(w *harness) {
 			registered := onCreate("p", w.steps(nil, sub("a", takes(2*time.Second)),
 				sub("b", takes(5*time.Second), afterSuccess("a")), sub("c", ok, afterSuccess("b"))))
 			p := w.compact(registered)
@@ -45,7 +45,7 @@ func TestDependencyCourses(t *testing.T) {
 				"1m8s create c")
 			w.wantClean("all")
 		}},
-		"Stages": {"a sub-handler of an earlier Run is a valid dependency", func(w *world) {
+		"Stages": {"a sub-handler of an earlier Run is a valid dependency", func(w *harness) {
 			flaky := fails(1, later)
 			p := w.compact(onCreate("p", all(w.steps(nil, sub("a", ok)),
 				w.steps(nil, sub("b", flaky, afterSuccess("a"))), w.steps(nil, sub("c", ok, afterSuccess("b", "a"))))))
@@ -54,7 +54,7 @@ func TestDependencyCourses(t *testing.T) {
 				"10s create c")
 			w.wantClean("all")
 		}},
-		"Deleted": {"sub-handlers of a deletion are called in the order of their dependencies", func(w *world) {
+		"Deleted": {"sub-handlers of a deletion are called in the order of their dependencies", func(w *harness) {
 			p := w.compact(onDelete("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(1, later)))))
 			p.settle()
 			w.delete()
@@ -62,14 +62,14 @@ func TestDependencyCourses(t *testing.T) {
 			w.wantCalls("all", "0s delete p", "0s delete a", "10s delete p", "10s delete a", "10s delete b")
 			w.want("gone", true, p.gone)
 		}},
-		"Field": {"dependencies work in a handler whose id contains its field", func(w *world) {
+		"Field": {"dependencies work in a handler whose id contains its field", func(w *harness) {
 			h := on("", "p/spec.field", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(1, later))))
 			h.Field = diff.Path{"spec", "field"}
 			w.compact(h).settle()
 			w.wantCalls("all", "0s create p/spec.field", "0s create a", "10s create p/spec.field", "10s create a",
 				"10s create b")
 		}},
-		"Shuffled": {"a shuffled order respects all dependencies", func(w *world) {
+		"Shuffled": {"a shuffled order respects all dependencies", func(w *harness) {
 			lifecycle := handlers.Shuffled
 			for range 20 {
 				w.create(object())
@@ -82,7 +82,7 @@ func TestDependencyCourses(t *testing.T) {
 				}
 			}
 		}},
-		"Concurrent": {"records of sub-handlers can be read from any goroutine at any time", func(w *world) {
+		"Concurrent": {"records of sub-handlers can be read from any goroutine at any time", func(w *harness) {
 			var asking sync.WaitGroup
 			w.compact(onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 				ask := func(context.Context, *handlers.Invocation) error {
@@ -96,9 +96,9 @@ func TestDependencyCourses(t *testing.T) {
 			asking.Wait()
 			w.wantClean("all")
 		}},
-		"AllAtOnce": {"a finished dependency starts no more dependents than the object has room for", func(w *world) {
+		"AllAtOnce": {"a finished dependency starts no more dependents than the object has room for", func(w *harness) {
 			const many = 1500
-			calls := tally{}
+			calls := callTally{}
 			work := calls.counting(func(int) handlers.Func { return takes(10 * time.Millisecond) })
 			p := w.compact(onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 				err := c.Subs.Declare(sub("first", ok))
@@ -108,7 +108,7 @@ func TestDependencyCourses(t *testing.T) {
 				return err
 			}))
 			p.settle()
-			most, called := calls.most()
+			most, called := calls.maxCalls()
 			w.want("calls", []int{1, many}, []int{most, called})
 			w.wantNoRefusals(p)
 			w.wantClean("all")

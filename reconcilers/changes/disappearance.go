@@ -16,7 +16,8 @@ import (
 // noteReleased notes that the deletion of an object was handled while other finalizers still hold it. The object was
 // handled before and its handlers need the finalizer, so it had ours, and this process or a former one has removed it.
 func (p *pass) noteReleased(seen *observation, wanted interest) {
-	p.deletion = p.deletion || seen.cause.Reason == cause.Free && wanted.finalizer && seen.stored != nil
+	p.deletionHandled = p.deletionHandled || seen.cause.Reason == cause.Free && wanted.needsFinalizer &&
+		seen.lastHandled != nil
 }
 
 // HandleDisappearance calls the optional deletion handlers for an object that does not exist any more, and whose
@@ -36,7 +37,7 @@ func (h *ChangeHandling) HandleDisappearance(ctx context.Context, last *jsontext
 	}
 	// Record the call decisions in the journal together, after the handlers have run.
 	noted := h.Journal.ForBody(body)
-	look := noted.StartLook(c)
+	look := noted.StartEvaluation(c)
 	defer look.AddToJournal()
 	var called []*adapters.HandlerChain
 	// Each handler is called once, in the order of registration.
@@ -58,7 +59,7 @@ func (h *ChangeHandling) disappearanceCause(
 ) (c *cause.Cause, handled bool) {
 	// The pass only observes, so an empty memory is enough.
 	p := &pass{handling: h, memory: &Memory{}}
-	p.object = object{handling: h, memory: p.memory, body: body, opened: last}
+	p.object = object{handling: h, memory: p.memory, body: body, lazyBody: last}
 	c = cause.Detect(cause.Observation{Body: body, Object: last, Gone: true})
 	seen, err := p.observeObject(ctx)
 	if err != nil {
@@ -80,9 +81,9 @@ func (p *pass) wasReleased(ctx context.Context, seen *observation) bool {
 	// A handler whose filter fails does not keep an object that is being deleted, so errors are ignored.
 	wanted, _ := p.attendBackground(ctx, seen.cause)
 	found, _ := p.handling.interestIn(ctx, seen.cause, nil)
-	wanted.finalizer = wanted.finalizer || found.Finalizer || p.hasDependents()
+	wanted.needsFinalizer = wanted.needsFinalizer || found.NeedsFinalizer || p.hasDependents()
 	p.noteReleased(seen, wanted)
-	return p.deletion
+	return p.deletionHandled
 }
 
 // callOnce makes the only attempt of a handler.
@@ -95,7 +96,7 @@ func (h *ChangeHandling) callOnce(
 		given = nil
 	}
 	a := h.NewAttempt(handler.Description, c, given)
-	a.Call.Given, a.Due, a.Now = c.Object, true, h.Now
+	a.Call.EncodedObject, a.Due, a.Now = c.Object, true, h.Now
 	running, cancel := adapters.FunctionContext(ctx)
 	defer cancel(nil)
 	handler.RunAttempt(running, a)

@@ -37,7 +37,7 @@ func (r *subRun) holdOnFailureError() error {
 		return nil
 	}
 	var failed []string
-	for _, sub := range r.all {
+	for _, sub := range r.selectedSubs {
 		if sub.state.Failure {
 			failed = append(failed, fmt.Sprintf("%q", sub.state.ID))
 		}
@@ -61,7 +61,7 @@ func (h *ChangeHandling) holdsOnFailure(id string) bool {
 // failedHolders returns the handlers whose permanent failure keeps the object that is being deleted.
 func (o *outcomes) failedHolders() (failed []*execution.HandlerState) {
 	for _, h := range o.state.AllStates() {
-		if h.IsCounted() && h.Failure && o.by.holdsOnFailure(h.ID) {
+		if h.IsCounted() && h.Failure && o.handling.holdsOnFailure(h.ID) {
 			failed = append(failed, h)
 		}
 	}
@@ -76,7 +76,7 @@ func (o *outcomes) hasNewHoldingFailure() bool {
 		var bySubs *failedSubsError
 		failed := a.Outcome.Final && a.Outcome.Err != nil && !errors.As(a.Outcome.Err, &bySubs)
 		own := a.Call.Handler
-		return failed && a.Call.Cause == o.cause && o.by.holdsOnFailure(cmp.Or(own.Root, own.ID))
+		return failed && a.Call.Cause == o.cause && o.handling.holdsOnFailure(cmp.Or(own.Root, own.ID))
 	})
 }
 
@@ -85,21 +85,21 @@ func (o *outcomes) hasNewHoldingFailure() bool {
 // handlers saw are not stored, except for their own patches if there was no edit. If the annotations do not have room,
 // only this process notices edits.
 func (p *pass) addFailedConfiguration(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
-	c, stored := handled.cause, handled.keeps
+	c, stored := handled.cause, handled.hasHoldingFailure
 	holds := func(h *adapters.HandlerChain) bool { return h.Description.HoldOnFailure }
 	// Only deletions with such handlers are concerned.
 	if !c.Deleting || !slices.ContainsFunc(p.handling.Handlers, holds) {
 		return nil
 	}
 	// The flag stays set: later writes store the configuration again.
-	handled.keeps = stored || handled.hasNewHoldingFailure()
-	if !handled.keeps && (c.Changed || handled.working == nil) {
+	handled.hasHoldingFailure = stored || handled.hasNewHoldingFailure()
+	if !handled.hasHoldingFailure && (c.Changed || handled.workingCopy == nil) {
 		return nil
 	}
 	// The handlers' own patches must not count as an edit.
 	last := c.New
-	if handled.working != nil {
-		if left, err := p.handling.Lens.New(handled.working); err == nil {
+	if handled.workingCopy != nil {
+		if left, err := p.handling.Lens.New(handled.workingCopy); err == nil {
 			last = left
 		}
 	}
@@ -108,17 +108,17 @@ func (p *pass) addFailedConfiguration(ctx context.Context, handled *outcomes, pa
 	if last == nil || isKnown || !p.object.memoryFits(patch, last) {
 		return nil
 	}
-	handled.last = last
+	handled.essenceToStore = last
 	return p.object.storeHandled(ctx, patch, last)
 }
 
 // noteFailedConfiguration updates the stored last-handled configuration in memory, although the deletion is not
 // finished.
 func (p *pass) noteFailedConfiguration(handled *outcomes) {
-	p.memory.Handled.Hash = cause.HashEssence(handled.last)
+	p.memory.HandledState.Hash = cause.HashEssence(handled.essenceToStore)
 	// The precondition of an interim essence refers to the stored configuration.
-	if stored, err := p.handling.Lens.Last(p.object.own, handled.cause.New); err == nil {
-		handled.seen.stored = stored
+	if stored, err := p.handling.Lens.Last(p.object.ownBody, handled.cause.New); err == nil {
+		handled.observation.lastHandled = stored
 	}
 }
 
@@ -146,15 +146,15 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 func (p *pass) retryHolders(ctx context.Context) (verdict, error) {
 	c := p.outcomes.cause
 	// There was no edit since the failure, or this edit was counted already.
-	if !c.IsDeleted() || !c.Changed || p.memory.retried == cause.HashEssence(c.New) {
-		return goOn, nil
+	if !c.IsDeleted() || !c.Changed || p.memory.retriedEditHash == cause.HashEssence(c.New) {
+		return continuePass, nil
 	}
 	if err := p.removeFailedRecords(ctx, p.outcomes.failedHolders()); err != nil || p.object.gone {
-		return stop, err
+		return finishPass, err
 	}
 	// Note the edit after the write: if the write fails, the next pass repeats it.
-	p.memory.retried = cause.HashEssence(c.New)
-	return startOver, nil
+	p.memory.retriedEditHash = cause.HashEssence(c.New)
+	return restartPass, nil
 }
 
 // removeFailedRecords removes the records of the handlers and of their sub-handlers.
@@ -164,7 +164,7 @@ func (p *pass) removeFailedRecords(ctx context.Context, failed []*execution.Hand
 		ids = append(ids, h.ID)
 		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
 			purged = append(purged, id)
-			if err := execution.PurgeRecord(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
+			if err := execution.PurgeRecord(p.handling.Progress, patch.Merge, p.object.storageBody, id); err != nil {
 				return err
 			}
 		}
@@ -173,9 +173,9 @@ func (p *pass) removeFailedRecords(ctx context.Context, failed []*execution.Hand
 		return err
 	}
 	// The removed records must not be restored as lost ones.
-	p.memory.open = openRecords{}
+	p.memory.openRecords = openRecords{}
 	for _, id := range purged {
-		delete(p.memory.records, id)
+		delete(p.memory.unstoredRecords, id)
 	}
 	logf.FromContext(ctx).Info("Object was edited after its deletion failed; calling the failed handlers again",
 		"handlers", ids)

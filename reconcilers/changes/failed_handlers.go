@@ -13,11 +13,11 @@ import (
 
 // failuresKey returns the key of the failed handlers on this object. Like the other memory, the list belongs to the
 // uid.
-func (o *object) failuresKey() string { return o.handling.failuresKey(o.kept) }
+func (o *object) failuresKey() string { return o.handling.failuresKey(o.storageBody) }
 
 // failuresKey returns the key of the failed handlers on the object.
 func (h *ChangeHandling) failuresKey(body map[string]any) string {
-	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.Interim.annotations.Bound, keys.FailedHandlers))
+	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.annotations.Bound, keys.FailedHandlers))
 }
 
 // isOwnID reports whether the id is that of the handler or of one of its sub-handlers.
@@ -29,10 +29,10 @@ func isOwnID(handler, id string) bool {
 // recordFailures adds the list of the handlers that have failed permanently to the last write of a change: the records
 // end with the change, and a failure must stay visible. It replaces the list of the change before.
 func (p *pass) recordFailures(handled *outcomes, patch *patching.Patch) error {
-	o, seen := &p.object, handled.seen
+	o, seen := &p.object, handled.observation
 	failed := controls.Failures{}
 	// A resume is not a change: it says nothing about the handlers that it does not call.
-	if handled.cause.Reason == cause.Resume && !seen.replaces {
+	if handled.cause.Reason == cause.Resume && !seen.replacesCause {
 		for id, failure := range seen.failures {
 			if !handled.callsHandler(id) {
 				failed[id] = failure
@@ -44,7 +44,7 @@ func (p *pass) recordFailures(handled *outcomes, patch *patching.Patch) error {
 			failed[h.ID] = p.failureOf(handled, h)
 		}
 	}
-	handled.failed = len(failed) > 0
+	handled.hasFailed = len(failed) > 0
 	if p.handling.KopfTexts || handled.cause.Deleting { // Kopf does not have the list
 		return nil
 	}
@@ -58,7 +58,7 @@ func (p *pass) recordFailures(handled *outcomes, patch *patching.Patch) error {
 	}
 	// The list is not worth a refused write.
 	key, used := o.failuresKey(), storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
-	if annotationsOf(o.kept)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
+	if annotationsOf(o.storageBody)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
 		o.setAnnotation(patch, key, text)
 	}
 	return nil
@@ -89,14 +89,15 @@ func (o *outcomes) callsHandler(id string) bool {
 
 // removeFailures adds the removal of the list to the patch, if the object has it.
 func (o *object) removeFailures(patch *patching.Patch) {
-	if key := o.failuresKey(); annotationsOf(o.kept)[key] != nil {
+	if key := o.failuresKey(); annotationsOf(o.storageBody)[key] != nil {
 		o.setAnnotation(patch, key, nil)
 	}
 }
 
 // endFormerFailures removes the list with the first write of a new change: its handlers are being called.
 func (p *pass) endFormerFailures(handled *outcomes, patch *patching.Patch) {
-	if reason := handled.cause.Reason; !handled.seen.replaces && (reason == cause.Create || reason == cause.Update) {
+	reason := handled.cause.Reason
+	if !handled.observation.replacesCause && (reason == cause.Create || reason == cause.Update) {
 		p.object.removeFailures(patch)
 	}
 }

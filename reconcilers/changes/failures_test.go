@@ -12,7 +12,7 @@ import (
 )
 
 // forbidWrites refuses all writes for the given duration.
-func (w *world) forbidWrites(d time.Duration) {
+func (w *harness) forbidWrites(d time.Duration) {
 	until := time.Now().Add(d)
 	w.before = func(write) error {
 		if time.Now().Before(until) {
@@ -23,7 +23,7 @@ func (w *world) forbidWrites(d time.Duration) {
 }
 
 // loseAnswer drops the answer to one write that took effect.
-func (w *world) loseAnswer(number int) {
+func (w *harness) loseAnswer(number int) {
 	w.after = func(r write) error {
 		if r.number == number {
 			return memapi.NewRefusal(504)
@@ -39,7 +39,7 @@ func failingFilter(context.Context, *cause.Cause) (bool, error) { return false, 
 func TestFailures(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Forbidden": {"outcomes that could not be written are written later without another call", func(w *world) {
+		"Forbidden": {"outcomes that could not be written are written later without another call", func(w *harness) {
 			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), returns("r"))), onCreate("b", ok))
 			p.settle()
@@ -51,7 +51,7 @@ func TestFailures(t *testing.T) {
 			w.want("memory", true, p.memory.IsEmpty())
 		}},
 		"ForbiddenRetries": {"a handler is not retried while its attempts cannot be stored",
-			func(w *world) {
+			func(w *harness) {
 				w.forbidWrites(100 * time.Second)
 				p := w.start(onCreate("a", fails(2, later)), onCreate("b", ok))
 				p.settle()
@@ -59,7 +59,7 @@ func TestFailures(t *testing.T) {
 				w.wantClean("all")
 			}},
 		"ForbiddenCheckpoints": {"checkpoints of a long handler are retried about once a minute in the long run",
-			func(w *world) {
+			func(w *harness) {
 				w.forbidWrites(24 * time.Hour)
 				p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))
 				_, err := p.pass()
@@ -70,12 +70,12 @@ func TestFailures(t *testing.T) {
 					w.t.Errorf("want one try a minute at most in the long run, got %d in an hour", n)
 				}
 			}},
-		"ForbiddenFinalizer": {"no handler is called before the finalizer is stored", func(w *world) {
+		"ForbiddenFinalizer": {"no handler is called before the finalizer is stored", func(w *harness) {
 			w.forbidWrites(10 * time.Second)
 			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
 			w.wantCalls("all", "10s create a")
 		}},
-		"TimesOut": {"a write that gets no answer ends with a timeout and is retried", func(w *world) {
+		"TimesOut": {"a write that gets no answer ends with a timeout and is retried", func(w *harness) {
 			w.before = func(r write) error {
 				if r.number == 1 {
 					time.Sleep(time.Minute)
@@ -88,7 +88,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantAt("all", "x", "spec", "id")
 		}},
-		"EditedMeanwhile": {"an edit during failed writes is handled as an update", func(w *world) {
+		"EditedMeanwhile": {"an edit during failed writes is handled as an update", func(w *harness) {
 			w.forbidWrites(10 * time.Second)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.step()
@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s create a", "10s update u")
 			w.wantHandled("all", "two")
 		}},
-		"RevertedMeanwhile": {"a revert during failed writes is handled as an update", func(w *world) {
+		"RevertedMeanwhile": {"a revert during failed writes is handled as an update", func(w *harness) {
 			p := w.start(onUpdate("u", ok))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -109,10 +109,10 @@ func TestFailures(t *testing.T) {
 			w.wantHandled("all", "one")
 		}},
 		"LeftFiltersMeanwhile": {"patches for an object that does not match any more are still written",
-			func(w *world) {
+			func(w *harness) {
 				w.set("yes", "metadata", "labels", "on")
 				w.forbidWrites(10 * time.Second)
-				p := w.start(onCreate("a", patches("x", "spec", "id"), labelled))
+				p := w.start(onCreate("a", patches("x", "spec", "id"), ifLabelled))
 				p.step()
 				w.set("no", "metadata", "labels", "on")
 				p.settle()
@@ -120,7 +120,7 @@ func TestFailures(t *testing.T) {
 				w.wantCalls("all", "0s create a")
 			}},
 		"DeletedMeanwhile": {"a delete handler sees the patches of the creation that could not be written",
-			func(w *world) {
+			func(w *harness) {
 				var known any
 				look := func(_ context.Context, c *handlers.Invocation) error {
 					known = at(working(c), "spec", "id")
@@ -136,7 +136,7 @@ func TestFailures(t *testing.T) {
 				w.wantCalls("all", "0s create a", "1s delete d")
 				w.want("stored", map[string]any(nil), w.stored())
 			}},
-		"DeletedMeanwhileRetried": {"a delete handler sees unwritten patches at its second attempt", func(w *world) {
+		"DeletedMeanwhileRetried": {"a delete handler sees unwritten patches at its second attempt", func(w *harness) {
 			var known []any
 			look := func(_ context.Context, c *handlers.Invocation) error {
 				known = append(known, at(working(c), "spec", "id"))
@@ -152,7 +152,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s create a", "1s delete d", "11s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Resume": {"a resume handler whose patch could not be written is not called again", func(w *world) {
+		"Resume": {"a resume handler whose patch could not be written is not called again", func(w *harness) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			w.forbidWrites(5 * time.Second)
@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s resume r")
 			w.wantAt("all", "x", "spec", "id")
 		}},
-		"MainAfterStatus": {"a main write that fails after the status write is retried alone", func(w *world) {
+		"MainAfterStatus": {"a main write that fails after the status write is retried alone", func(w *harness) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if !r.status && r.number < 6 {
@@ -176,7 +176,7 @@ func TestFailures(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "status", "list")
 			w.wantAt("all", "x", "spec", "id")
 		}},
-		"FilterFails": {"a failing filter is an error of the pass, without a call or a write", func(w *world) {
+		"FilterFails": {"a failing filter is an error of the pass, without a call or a write", func(w *harness) {
 			broken := onCreate("a", ok)
 			broken.Filters = []handlers.Filter{failingFilter}
 			p := w.start(broken)

@@ -12,10 +12,10 @@ import (
 )
 
 // flushing patches spec.id, flushes, and stores the error of the flush and the value that the object has then.
-func (w *world) flushing(told *error, stored *any) handlers.Func {
+func (w *harness) flushing(told *error, stored *any) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		_ = patches("y", "spec", "id")(ctx, c)
-		*told = c.Writes.Flush(ctx)
+		*told = c.Writer.Flush(ctx)
 		*stored = w.at("spec", "id")
 		return nil
 	}
@@ -25,11 +25,11 @@ func (w *world) flushing(told *error, stored *any) handlers.Func {
 // handler.
 func TestRefusedFlush(t *testing.T) {
 	run(t, map[string]scenario{
-		"Alone": {"a refused flush is not split if only one handler has changes", func(w *world) {
+		"Alone": {"a refused flush is not split if only one handler has changes", func(w *harness) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("big", "spec", "size")(ctx, c)
-				if c.Writes.Flush(ctx) == nil {
+				if c.Writer.Flush(ctx) == nil {
 					w.t.Error("the flush succeeded, want an error")
 				}
 				w.wantWrites("flush", "main 422")
@@ -38,12 +38,12 @@ func TestRefusedFlush(t *testing.T) {
 			p.settle()
 			w.wantAt("all", int64(1), "spec", "size")
 		}},
-		"Broken": {"a flush that fails with a server error does not blame earlier handlers", func(w *world) {
+		"Broken": {"a flush that fails with a server error does not blame earlier handlers", func(w *harness) {
 			w.before = func(write) error { return memapi.NewRefusal(500, "broken") }
 			var told error
 			p := w.start(onCreate("a", patches("x", "spec", "other")),
 				onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
-					told = c.Writes.Flush(ctx)
+					told = c.Writer.Flush(ctx)
 					w.wantWrites("flush", "main 500")
 					w.before = nil
 					return nil
@@ -54,7 +54,7 @@ func TestRefusedFlush(t *testing.T) {
 			}
 			w.wantAt("all", "x", "spec", "other")
 		}},
-		"OfAnother": {"a flush succeeds if only the changes of an earlier handler are refused", func(w *world) {
+		"OfAnother": {"a flush succeeds if only the changes of an earlier handler are refused", func(w *harness) {
 			w.schema = onlyNumbers
 			told, stored := errors.New("not called"), any(nil)
 			w.start(
@@ -63,7 +63,7 @@ func TestRefusedFlush(t *testing.T) {
 			w.want("the error of the flush, and the stored value", []any{nil, "y"}, []any{told, stored})
 		}},
 		"BrokenMeanwhile": {"a server error during the search for the refused change leaves the decision to a later " +
-			"write", func(w *world) {
+			"write", func(w *harness) {
 			w.schema = onlyNumbers
 			broken := true
 			w.before = func(one write) error {
@@ -89,7 +89,7 @@ func TestRefusedFlush(t *testing.T) {
 			w.wantAt("all", "y", "spec", "id")
 		}},
 		"GoneMeanwhile": {"no further write follows if the object ends during the search for the refused change",
-			func(w *world) {
+			func(w *harness) {
 				w.schema = onlyNumbers
 				w.before = func(one write) error {
 					if one.number > 1 {
@@ -117,14 +117,14 @@ func TestChangesOfSubHandlers(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Seen": {"later sub-handlers and the parent see the changes of a sub-handler", func(w *world) {
+		"Seen": {"later sub-handlers and the parent see the changes of a sub-handler", func(w *harness) {
 			var next, parent any
 			w.start(onCreate("a", all(
 				runs(sub("s", patches("x", "spec", "id")), sub("t", sees(&next))), sees(&parent),
 			))).settle()
 			w.want("seen", []any{"x", "x"}, []any{next, parent})
 		}},
-		"Exit": {"the parent gets the cause of the exit that interrupted its sub-handler", func(w *world) {
+		"Exit": {"the parent gets the cause of the exit that interrupted its sub-handler", func(w *harness) {
 			var p *process
 			var told error
 			p = w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
@@ -146,7 +146,7 @@ func TestChangesOfSubHandlers(t *testing.T) {
 // TestShortPauses shows that a pause ends the pass even if it is over immediately.
 func TestShortPauses(t *testing.T) {
 	run(t, map[string]scenario{
-		"Over": {"a pass that meets a pause ends, and the next pass calls the remaining handlers", func(w *world) {
+		"Over": {"a pass that meets a pause ends, and the next pass calls the remaining handlers", func(w *harness) {
 			open := make(chan bool, 1) // a single answer; after that, the operator is not paused
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				open <- false

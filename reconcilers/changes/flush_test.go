@@ -12,12 +12,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-func flushes(ctx context.Context, c *handlers.Invocation) error { return c.Writes.Flush(ctx) }
+func flushes(ctx context.Context, c *handlers.Invocation) error { return c.Writer.Flush(ctx) }
 
 // TestFlush shows the behaviour of handlers that write their changes before they return.
 func TestFlush(t *testing.T) {
 	run(t, map[string]scenario{
-		"Now": {"changes are stored when Flush returns, and survive a crash", func(w *world) {
+		"Now": {"changes are stored when Flush returns, and survive a crash", func(w *harness) {
 			registered := onCreate("a", all(patches("x", "spec", "id"), flushes, takes(time.Minute)))
 			p := w.start(registered)
 			done := p.settleInBackground()
@@ -35,7 +35,7 @@ func TestFlush(t *testing.T) {
 			})).settle()
 			w.want("next life", "x", known)
 		}},
-		"WithOthers": {"a flush writes waiting outcomes of other handlers with the same request", func(w *world) {
+		"WithOthers": {"a flush writes waiting outcomes of other handlers with the same request", func(w *harness) {
 			p := w.start(
 				onCreate("a", returns("r")),
 				onCreate("b", all(patches("x", "spec", "id"), flushes, takes(10*time.Second))),
@@ -49,12 +49,12 @@ func TestFlush(t *testing.T) {
 			w.wantWrites("no checkpoint")
 			<-done
 		}},
-		"Nothing": {"a flush without changes writes the records once, since the handler has begun", func(w *world) {
+		"Nothing": {"a flush without changes writes the records once, since the handler has begun", func(w *harness) {
 			p := w.start(onCreate("a", all(flushes, flushes)))
 			_, _ = p.pass()
 			w.wantWrites("all", "main 200", "main 200")
 		}},
-		"SeenByNext": {"the next handler sees the flushed changes", func(w *world) {
+		"SeenByNext": {"the next handler sees the flushed changes", func(w *harness) {
 			var known any
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), flushes)),
 				onCreate("b", func(_ context.Context, c *handlers.Invocation) error {
@@ -64,7 +64,7 @@ func TestFlush(t *testing.T) {
 			p.settle()
 			w.want("known", "x", known)
 		}},
-		"AtCheckpoint": {"a flush at the same time as a checkpoint loses nothing", func(w *world) {
+		"AtCheckpoint": {"a flush at the same time as a checkpoint loses nothing", func(w *harness) {
 			p := w.start(
 				onCreate("a", returns("r")),
 				onCreate("b", all(takes(time.Second), patches("x", "spec", "id"), flushes, takes(time.Second))),
@@ -74,7 +74,7 @@ func TestFlush(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Concurrent": {"several goroutines of a handler can flush at the same time", func(w *world) {
+		"Concurrent": {"several goroutines of a handler can flush at the same time", func(w *harness) {
 			p := w.start(onCreate("a", returns("r")), onCreate("b", func(
 				ctx context.Context, c *handlers.Invocation,
 			) error {
@@ -83,7 +83,7 @@ func TestFlush(t *testing.T) {
 				for i := range errs {
 					group.Go(func() {
 						time.Sleep(time.Duration(i) * 250 * time.Millisecond)
-						errs[i] = errors.Join(appends(int64(i), "spec", "list")(ctx, c), c.Writes.Flush(ctx))
+						errs[i] = errors.Join(appends(int64(i), "spec", "list")(ctx, c), c.Writer.Flush(ctx))
 					})
 				}
 				group.Wait()
@@ -95,13 +95,13 @@ func TestFlush(t *testing.T) {
 			w.want("items", 8, len(list))
 		}},
 		"Refused": {"a refused flush returns the refusal, and only the flushing handler is retried",
-			func(w *world) {
+			func(w *harness) {
 				w.schema = onlyNumbers
 				var told error
 				p := w.start(onCreate("a", patches("y", "spec", "id")),
 					onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 						_ = patches("big", "spec", "size")(ctx, c)
-						told = c.Writes.Flush(ctx)
+						told = c.Writer.Flush(ctx)
 						return told
 					}, retries(2)))
 				p.settle()
@@ -112,11 +112,11 @@ func TestFlush(t *testing.T) {
 				w.wantAt("all", "y", "spec", "id")
 				w.want("errors", []error(nil), p.errs)
 			}},
-		"RefusedAndMended": {"a handler can replace a refused change and succeed", func(w *world) {
+		"RefusedAndMended": {"a handler can replace a refused change and succeed", func(w *harness) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("big", "spec", "size")(ctx, c)
-				if c.Writes.Flush(ctx) == nil {
+				if c.Writer.Flush(ctx) == nil {
 					return errors.New("not refused")
 				}
 				return patches(int64(1), "spec", "size")(ctx, c)
@@ -125,13 +125,13 @@ func TestFlush(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantAt("all", int64(1), "spec", "size")
 		}},
-		"RefusedForAnother": {"a flush does not return the refusal of changes of an earlier handler", func(w *world) {
+		"RefusedForAnother": {"a flush does not return the refusal of changes of an earlier handler", func(w *harness) {
 			w.schema = onlyNumbers
 			var told error
 			p := w.start(onCreate("a", patches("big", "spec", "size"), retries(1)),
 				onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 					_ = patches("y", "spec", "id")(ctx, c)
-					told = c.Writes.Flush(ctx)
+					told = c.Writer.Flush(ctx)
 					return told
 				}))
 			p.settle()
@@ -139,12 +139,12 @@ func TestFlush(t *testing.T) {
 			w.wantAt("all", "y", "spec", "id")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Forbidden": {"a failed flush returns an error, and the change is written after the handler", func(w *world) {
+		"Forbidden": {"a failed flush returns an error, and the change is written after the handler", func(w *harness) {
 			w.forbidWrites(time.Second)
 			var told error
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("x", "spec", "id")(ctx, c)
-				told = c.Writes.Flush(ctx)
+				told = c.Writer.Flush(ctx)
 				return takes(2*time.Second)(ctx, c)
 			}))
 			p.settle()
@@ -154,11 +154,11 @@ func TestFlush(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"Gone": {"every flush for a deleted object returns ErrDeleted", func(w *world) {
+		"Gone": {"every flush for a deleted object returns ErrDeleted", func(w *harness) {
 			var told [2]error
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				w.delete()
-				told = [2]error{c.Writes.Flush(ctx), c.Writes.Flush(context.WithoutCancel(ctx))}
+				told = [2]error{c.Writer.Flush(ctx), c.Writer.Flush(context.WithoutCancel(ctx))}
 				return told[0]
 			}))
 			p.settle()

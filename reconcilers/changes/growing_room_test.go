@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// started starts a process that uses one of the two forms of records.
-type started func(w *world, registered ...*handlers.Handler) *process
+// startFunc starts a process that uses one of the two forms of records.
+type startFunc func(w *harness, registered ...*handlers.Handler) *process
 
 // calledFirst returns the handlers that the first pass calls if the object has the given room.
-func (start started) calledFirst(t *testing.T, bytes int, declared func() []*handlers.Handler) (called string) {
+func (start startFunc) calledFirst(t *testing.T, bytes int, declared func() []*handlers.Handler) (called string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		w.leaveRoom(bytes)
 		p := start(w, onCreate("a", w.steps(nil, declared()...)))
 		if _, err := p.pass(); err != nil {
@@ -33,9 +33,9 @@ func (start started) calledFirst(t *testing.T, bytes int, declared func() []*han
 	return called
 }
 
-// asKopf starts a process that keeps a record of each success, so that the room for it matters.
-func asKopf(w *world, registered ...*handlers.Handler) *process {
-	return w.startWith(annotated, registered...)
+// startWithAllRecords starts a process that keeps a record of each success, so that the room for it matters.
+func startWithAllRecords(w *harness, registered ...*handlers.Handler) *process {
+	return w.startWith(annotationStores, registered...)
 }
 
 // mostProgress fails at the first call and leaves the longest possible record.
@@ -64,7 +64,7 @@ func TestGrowingRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for bytes := 4000; bytes < 6000; bytes += 50 {
-				got = append(got, started(asKopf).calledFirst(t, bytes, declared))
+				got = append(got, startFunc(startWithAllRecords).calledFirst(t, bytes, declared))
 			}
 			want := []string{"a", "a first", "a first second", "a first second third"}
 			if d := cmp.Diff(want, slices.Compact(got)); d != "" {
@@ -81,7 +81,7 @@ func TestRoomThatIsMade(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	const enough = 6000
-	compact := started((*world).compact) // a sub-handler that was not called yet has no record that takes room
+	compact := startFunc((*harness).compact) // a sub-handler that was not called yet has no record that takes room
 	needed := func(first func() handlers.Func) int {
 		return sort.Search(enough, func(bytes int) bool {
 			return bytes > 4000 && strings.HasSuffix(compact.calledFirst(t, bytes, func() []*handlers.Handler {
@@ -107,15 +107,16 @@ func TestMissingRoomIsLoggedAtOnce(t *testing.T) {
 	called := false
 	for bytes := 4000; !called && bytes < 6000; bytes += 50 {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			w.leaveRoom(bytes)
 			first := sub("first", func(context.Context, *handlers.Invocation) error {
 				if called = true; !w.hasLogged("too many sub-handlers") {
-					t.Errorf("with room for %d bytes, the first call came before the log line: %q", bytes, w.logged)
+					t.Errorf("with room for %d bytes, the first call came before the log line: %q", bytes, w.logLines)
 				}
 				return nil
 			})
-			if _, err := asKopf(w, onCreate("a", w.steps(nil, first, sub("second", ok)))).pass(); err != nil {
+			if _, err := startWithAllRecords(w,
+				onCreate("a", w.steps(nil, first, sub("second", ok)))).pass(); err != nil {
 				t.Error(err)
 			}
 		})

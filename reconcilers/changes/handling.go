@@ -17,7 +17,7 @@ import (
 )
 
 // rounds limits how often a pass restarts after its own writes. A creation usually takes two rounds.
-const rounds = 8
+const maxRounds = 8
 
 // BackgroundRunner runs the background handlers of objects.
 type BackgroundRunner interface {
@@ -31,8 +31,8 @@ type BackgroundRunner interface {
 
 // Dependents are other objects because of which objects need the finalizer.
 type Dependents interface {
-	// Held reports whether the object has dependents.
-	Held(body map[string]any) bool
+	// HasDependents reports whether the object has dependents.
+	HasDependents(body map[string]any) bool
 	// Release releases the dependents of an object that is being deleted. It can be called repeatedly.
 	Release(ctx context.Context, body map[string]any) error
 	// Forget drops the data about an object that is gone.
@@ -47,8 +47,8 @@ type ChangeHandling struct {
 	Handlers []*adapters.HandlerChain
 	// Lens reads the essences of objects.
 	Lens *cause.Lens
-	// Interim stores the essence that the first successful handler of a cause saw, until the cause ends.
-	Interim Interim
+	// InterimStorage stores the essence that the first successful handler of a cause saw, until the cause ends.
+	InterimStorage InterimStorage
 	// Sight is the widest part of an object that its handlers depend on. A change outside of it does not need a pass.
 	Sight requirements.Sight
 	// Background runs daemons and timers; nil if the kind does not have any.
@@ -59,48 +59,50 @@ type ChangeHandling struct {
 	Waits Waits
 	// Conditions configures the conditions of the objects; nil if they do not get any.
 	Conditions *Conditions
-	// Restored has the labels of the handlers whose ineffective patches were logged: one line for each; nil logs
-	// nothing.
-	Restored *sync.Map
+	// IneffectivePatchLabels has the labels of the handlers whose ineffective patches were logged: one line for each;
+	// nil logs nothing.
+	IneffectivePatchLabels *sync.Map
 }
 
 // errUnsettled delays the object like other framework errors: another client seems to revert our writes.
 var errUnsettled = fmt.Errorf(
 	"the object is not as our own writes leave it, after %d of them: is a webhook or another controller undoing them?",
-	rounds,
+	maxRounds,
 )
 
-// Next is the result of a pass for the queue and the metrics.
-type Next struct {
-	// After is the delay until the next pass without an event; nil means none.
-	After *time.Duration
+// PassResult is the result of a pass for the queue and the metrics.
+type PassResult struct {
+	// RequeueAfter is the delay until the next pass without an event; nil means none.
+	RequeueAfter *time.Duration
 	// Gone is true if the object does not exist any more.
 	Gone bool
 	// Released is true if a write of the pass removed the last finalizer: a cached object is stale from now on.
 	Released bool
-	// Written is the API server's last answer in the pass, and can be newer than the cache. It is nil without requests,
+	// Answer is the API server's last answer in the pass, and can be newer than the cache. It is nil without requests,
 	// and for an object that is gone.
-	Written *jsontext.LazyObject
-	// Open is true if a change is unfinished. Since is when the first of its handlers was selected, or zero if that is
-	// not known. Waiting are the handlers whose next attempt is due later.
-	Open    bool
-	Since   time.Time
-	Waiting []Waiting
-	// Closed is the reason of a change whose handlers have just finished; empty if there is none.
-	Closed cause.Reason
-	// Lost is true if another client has removed or replaced our memory on the object, and the loss was logged.
-	Lost bool
-	// Deletion is true if the deletion of the object was handled, by this pass or, if that is known, by an earlier one.
-	Deletion bool
-	// Looping are the handlers that change the object each time they are called for their own change. They are delayed.
-	Looping []string
+	Answer *jsontext.LazyObject
+	// HasOpenChange is true if a change is unfinished. Since is when the first of its handlers was selected, or zero if
+	// that is not known. Waiting are the handlers whose next attempt is due later.
+	HasOpenChange   bool
+	OpenSince       time.Time
+	WaitingHandlers []WaitingHandler
+	// ClosedReason is the reason of a change whose handlers have just finished; empty if there is none.
+	ClosedReason cause.Reason
+	// MemoryLost is true if another client has removed or replaced our memory on the object, and the loss was logged.
+	MemoryLost bool
+	// DeletionHandled is true if the deletion of the object was handled, by this pass or, if that is known, by an
+	// earlier one.
+	DeletionHandled bool
+	// LoopingHandlers are the handlers that change the object each time they are called for their own change. They are
+	// delayed.
+	LoopingHandlers []string
 	// Settled is true if the object does not need another pass until it changes: a pass over the same state would find
 	// nothing to do.
 	Settled bool
 }
 
-// Waiting is a handler that waits for its next attempt.
-type Waiting struct {
+// WaitingHandler is a handler that waits for its next attempt.
+type WaitingHandler struct {
 	Handler string
 	Until   time.Time
 }
@@ -110,56 +112,57 @@ type Waiting struct {
 type Memory struct {
 	// Initial is true if the object was in the first list and has not been handled completely since.
 	Initial bool
-	// Handled allows this process to restore the memory on the object if another client removes it. Every handled
+	// HandledState allows this process to restore the memory on the object if another client removes it. Every handled
 	// object has it, so it is small, and [Memory.IsEmpty] ignores it.
-	Handled Handled
+	HandledState HandledState
 
-	unwritten *outcomes // outcomes that the API server did not accept yet; nil if there are none
-	uncertain bool      // it is not known whether the last write was done
+	unwrittenOutcomes    *outcomes // outcomes that the API server did not accept yet; nil if there are none
+	isLastWriteUncertain bool      // it is not known whether the last write was done
 
-	missingFields string          // the fields of handlers that the object cannot have, as logged
-	longDelays    string          // the handlers with very long delays, as logged
-	logged        map[string]bool // the logged errors of malformed memory, of an object that is being deleted
+	loggedMissingFields string          // the fields of handlers that the object cannot have, as logged
+	loggedLongDelays    string          // the handlers with very long delays, as logged
+	loggedErrors        map[string]bool // the logged errors of malformed memory, of an object that is being deleted
 
-	records map[string]progress.Record // records that could not be stored on such an object
-	retried uint64                     // the hash of the last edit that retried the handlers of such an object, or zero
+	unstoredRecords map[string]progress.Record // records that could not be stored on such an object
+	// the hash of the last edit that retried the handlers of such an object, or zero
+	retriedEditHash uint64
 
-	open   openRecords // the records of our last write, while a cause is open
-	losses *losses     // of our memory on the object; nil if there were none
+	openRecords openRecords // the records of our last write, while a cause is open
+	losses      *losses     // of our memory on the object; nil if there were none
 
 	ownWrites *ownWrites // our writes that call handlers; nil if there are none
 
-	answered      string // the last request that was answered, while the object has it
-	pauseReported bool   // the condition of the present pause was written
+	answeredRequest string // the last request that was answered, while the object has it
+	pauseReported   bool   // the condition of the present pause was written
 
-	told int64 // generation of the conditions written without calls, plus one; zero if none
+	conditionsGeneration int64 // generation of the conditions written without calls, plus one; zero if none
 }
 
-// Handled is the process's knowledge of a handled object. The zero value means that the object was not handled.
-type Handled struct {
+// HandledState is the process's knowledge of a handled object. The zero value means that the object was not handled.
+type HandledState struct {
 	// Hash is the [cause.HashEssence] of the last-handled essence; zero if no change was handled completely.
 	Hash uint64
-	// Held is true if the object had our finalizer.
-	Held bool
-	// Paused is true if the object is paused by its annotation, Failed if handlers of its last change have failed
+	// HadFinalizer is true if the object had our finalizer.
+	HadFinalizer bool
+	// IsPaused is true if the object is paused by its annotation, HasFailed if handlers of its last change have failed
 	// permanently.
-	Paused, Failed bool
+	IsPaused, HasFailed bool
 }
 
 // mostLogged caps the number of remembered texts: users who can edit the object can cause any number of them.
-const mostLogged = 16
+const maxLoggedErrors = 16
 
 // isNew reports whether the error was not logged yet, and marks it as logged.
 func (m *Memory) isNew(err error) bool {
 	text := err.Error()
-	if m.logged[text] {
+	if m.loggedErrors[text] {
 		return false
 	}
 	// Forgetting all of them can repeat a line, but keeps the memory small.
-	if m.logged == nil || len(m.logged) >= mostLogged {
-		m.logged = map[string]bool{}
+	if m.loggedErrors == nil || len(m.loggedErrors) >= maxLoggedErrors {
+		m.loggedErrors = map[string]bool{}
 	}
-	m.logged[text] = true
+	m.loggedErrors[text] = true
 	return true
 }
 

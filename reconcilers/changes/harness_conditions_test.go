@@ -26,7 +26,7 @@ func (a *acceptance) Types(context.Context) (conditions.Types, bool) {
 	return types, err == nil && !a.closed
 }
 
-func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
+func (a *acceptance) ReportRefused(_ context.Context, why error, lasting bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refusals = append(a.refusals, fmt.Sprintf("lasting: %v: %v", lasting, why))
@@ -40,10 +40,10 @@ type conditionsProcess struct {
 }
 
 // startReporting starts a process that writes conditions; filters, if any, restrict its reporter.
-func (w *world) startReporting(filters []handlers.Filter, registered ...*handlers.Handler) *conditionsProcess {
+func (w *harness) startReporting(filters []handlers.Filter, registered ...*handlers.Handler) *conditionsProcess {
 	w.t.Helper()
 	p := &conditionsProcess{w.start(registered...), &acceptance{}}
-	reporter := adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting, Filters: filters}, nil)
+	reporter := adapters.New(&handlers.Handler{ID: "r", Family: handlers.Condition, Filters: filters}, nil)
 	p.handling.Conditions = &changes.Conditions{Reporters: []*adapters.HandlerChain{reporter}, Acceptance: p.acceptance}
 	p.handling.Lens.Hide = func(body map[string]any) map[string]any {
 		types, _ := conditions.NewTypes("")
@@ -53,13 +53,13 @@ func (w *world) startReporting(filters []handlers.Filter, registered ...*handler
 }
 
 // withStatus gives the object a generation and serves the status as a subresource.
-func (w *world) withStatus() {
+func (w *harness) withStatus() {
 	w.serveStatus(true)
 	w.set("first", "spec", "told")
 }
 
 // condition returns a field of a condition of the object, or nil if the object does not have a condition of this type.
-func (w *world) condition(of, field string) any {
+func (w *harness) condition(of, field string) any {
 	list, _ := w.at("status", "conditions").([]any)
 	for _, one := range list {
 		if at(one, "type") == of {
@@ -70,7 +70,7 @@ func (w *world) condition(of, field string) any {
 }
 
 // wantConditions compares the statuses of the three conditions and the observed generation.
-func (w *world) wantConditions(when string, ready, reconciling, stalled any) {
+func (w *harness) wantConditions(when string, ready, reconciling, stalled any) {
 	w.t.Helper()
 	got := []any{w.condition("Ready", "status"), w.condition("Reconciling", "status"), w.condition("Stalled", "status")}
 	w.want(when+": Ready, Reconciling, Stalled", []any{ready, reconciling, stalled}, got)

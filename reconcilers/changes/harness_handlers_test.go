@@ -53,7 +53,7 @@ func when(filter func(c *cause.Cause) bool) option {
 }
 
 // labelled restricts a handler to objects with the label on=yes.
-var labelled = when(func(c *cause.Cause) bool { return at(c.Body(), "metadata", "labels", "on") == "yes" })
+var ifLabelled = when(func(c *cause.Cause) bool { return at(c.Body(), "metadata", "labels", "on") == "yes" })
 
 func ok(context.Context, *handlers.Invocation) error { return nil }
 
@@ -82,13 +82,13 @@ func fails(n int, err error) handlers.Func {
 
 // returns returns a handler that sets a result.
 func returns(value any) handlers.Func {
-	return func(_ context.Context, c *handlers.Invocation) error { return c.Writes.SetResult(value) }
+	return func(_ context.Context, c *handlers.Invocation) error { return c.Writer.SetResult(value) }
 }
 
 // patches returns a handler that patches the value at a path.
 func patches(value any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
-		return c.Writes.AddTransform(func(body map[string]any) error { put(body, value, path...); return nil })
+		return c.Writer.AddTransform(func(body map[string]any) error { put(body, value, path...); return nil })
 	}
 }
 

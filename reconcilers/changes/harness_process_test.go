@@ -26,29 +26,30 @@ import (
 
 // process is one run of the operator, from its start to its exit or crash.
 type process struct {
-	*world
-	handling *changes.ChangeHandling
-	memory   changes.Memory
-	link     *link
-	ctx      context.Context
-	exit     context.CancelFunc
-	dead     atomic.Bool
-	errs     []error // errors of the passes
-	sleeps   []time.Duration
-	gone     bool
+	*harness
+	handling      *changes.ChangeHandling
+	memory        changes.Memory
+	link          *link
+	ctx           context.Context
+	exit          context.CancelFunc
+	dead          atomic.Bool
+	errs          []error // errors of the passes
+	requeueDelays []time.Duration
+	gone          bool
 }
 
 // start returns a new process without any memory except the annotations of the object.
-func (w *world) start(registered ...*handlers.Handler) *process {
-	p := &process{world: w, link: w.connect(w.t)}
+func (w *harness) start(registered ...*handlers.Handler) *process {
+	p := &process{harness: w, link: w.connect(w.t)}
 	p.ctx, p.exit = context.WithCancel(logf.IntoContext(w.t.Context(), w.log()))
 	w.t.Cleanup(p.exit)
-	store := progress.Annotations{Prefix: prefix, Bound: boundTo}
-	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundTo}, Progress: store}
+	store := progress.Annotations{Prefix: prefix, Bound: boundToAnnotation}
+	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundToAnnotation}, Progress: store}
 	p.handling = &changes.ChangeHandling{
-		Lens: lens, Interim: changes.NewInterim(prefix, boundTo), Sight: requirements.SeesEssence,
+		Lens: lens, InterimStorage: changes.NewInterimStorage(prefix, boundToAnnotation),
+		Sight: requirements.SeesEssence,
 		HandledKind: kind.HandledKind{
-			Settings: ofTests(), StatusSubresource: w.statusSubresource,
+			Settings: testSettings(), StatusSubresource: w.statusSubresource,
 			Writer: &patching.PatchWriter{Client: p.link, FieldManager: "t"},
 		},
 	}
@@ -57,7 +58,7 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 		p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), nil))
 		p.handling.Sight = min(p.handling.Sight, h.CriteriaSight())
 		if h.Field != nil {
-			lens.Extra = append(lens.Extra, append(diff.Path{}, h.Field...))
+			lens.ExtraPaths = append(lens.ExtraPaths, append(diff.Path{}, h.Field...))
 		}
 	}
 	return p
@@ -70,15 +71,15 @@ func (g gate) Open() bool  { return g() }
 func (g gate) Enter() bool { return g() }
 func (gate) Leave()        {}
 
-// ofTests returns the settings of the operator.
-func ofTests() settings.Settings {
-	return settings.Settings{Prefix: prefix, BoundTo: boundTo, Finalizer: finalizer}.WithDefaults()
+// testSettings returns the settings of the operator.
+func testSettings() settings.Settings {
+	return settings.Settings{Prefix: prefix, BoundTo: boundToAnnotation, Finalizer: finalizer}.WithDefaults()
 }
 
 // supervised records the calls of a handler; calls of a killed process are not made.
 func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
 	own := *h
-	own.Function = h
+	own.FunctionKey = h
 	own.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		if p.dead.Load() {
 			return memapi.ErrCut
@@ -97,16 +98,16 @@ func (p *process) kill() {
 }
 
 // pass makes one pass over the present state of the object.
-func (p *process) pass() (changes.Next, error) {
+func (p *process) pass() (changes.PassResult, error) {
 	body := p.stored()
 	if body == nil {
-		return changes.Next{Gone: true}, nil
+		return changes.PassResult{Gone: true}, nil
 	}
 	return p.passOver(body)
 }
 
 // passOver makes one pass over a body and checks that the pass does not modify it.
-func (p *process) passOver(body map[string]any) (changes.Next, error) {
+func (p *process) passOver(body map[string]any) (changes.PassResult, error) {
 	p.t.Helper()
 	seen := copied(body)
 	next, err := p.handling.Reconcile(p.ctx, jsontext.NewFromValue(body), &p.memory)
@@ -114,7 +115,7 @@ func (p *process) passOver(body map[string]any) (changes.Next, error) {
 		p.t.Errorf("the pass has modified the shared body: -before, +after:\n%s", diff)
 	}
 	if err == nil && next.Settled {
-		written, _ := next.Written.Value()
+		written, _ := next.Answer.Value()
 		p.wantRest(newer(written, body))
 	}
 	return next, err
@@ -153,11 +154,11 @@ func (p *process) step() (resting bool) {
 	case err != nil:
 		time.Sleep(time.Second)
 	case changed:
-	case next.After == nil:
+	case next.RequeueAfter == nil:
 		return true
 	default:
-		p.sleeps = append(p.sleeps, *next.After)
-		time.Sleep(*next.After)
+		p.requeueDelays = append(p.requeueDelays, *next.RequeueAfter)
+		time.Sleep(*next.RequeueAfter)
 	}
 	return false
 }
@@ -179,17 +180,17 @@ func (p *process) wantRest(body map[string]any) {
 	calls, requests := p.counts()
 	next, err := p.handling.Reconcile(p.ctx, jsontext.NewFromValue(body), &p.memory)
 	again, asked := p.counts()
-	if err != nil || calls != again || requests != asked || next.After != nil || next.Open {
+	if err != nil || calls != again || requests != asked || next.RequeueAfter != nil || next.HasOpenChange {
 		p.t.Errorf("another pass over a settled object made %d calls and %d requests, and returned %+v, %v",
 			again-calls, asked-requests, next, err)
 	}
 }
 
 // counts returns the numbers of all calls and requests.
-func (w *world) counts() (calls, requests int) {
+func (w *harness) counts() (calls, requests int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	return len(w.journal), w.server.count + w.server.reads
+	return len(w.journal), w.server.writeCount + w.server.reads
 }

@@ -29,10 +29,10 @@ type server struct {
 	schema  func(body map[string]any) error
 	webhook func(body map[string]any)
 
-	mu     sync.Mutex
-	count  int
-	writes []string // targets and answers of the writes, such as "main 200"
-	reads  int
+	mu         sync.Mutex
+	writeCount int
+	writes     []string // targets and answers of the writes, such as "main 200"
+	reads      int
 }
 
 // write is one PATCH request.
@@ -40,7 +40,7 @@ type write struct {
 	number int
 	status bool
 	patch  map[string]any
-	over   <-chan struct{} // closed when the client stops waiting
+	done   <-chan struct{} // closed when the client stops waiting
 }
 
 func newServer() *server {
@@ -88,17 +88,17 @@ type numberKey struct{}
 func (s *server) connect(t testing.TB) *link {
 	t.Helper()
 	l := &link{server: s, Connection: s.api.Connect()}
-	l.Before = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.before) }
-	l.After = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.after) }
+	l.Before = func(ctx context.Context, r memapi.Request) error { return callHook(ctx, r, s.before) }
+	l.After = func(ctx context.Context, r memapi.Request) error { return callHook(ctx, r, s.after) }
 	l.PatchClient = rawclient.New(memapi.Config(l), &http.Client{Transport: l}, s.resource().GroupVersionResource())
 	return l
 }
 
-func ask(ctx context.Context, r memapi.Request, hook func(write) error) error {
+func callHook(ctx context.Context, r memapi.Request, hook func(write) error) error {
 	if r.Verb != "patch" || hook == nil {
 		return nil
 	}
-	w := write{status: r.Subresource != "", over: ctx.Done()}
+	w := write{status: r.Subresource != "", done: ctx.Done()}
 	w.number, _ = ctx.Value(numberKey{}).(int)
 	w.patch, _ = decoded(r.Body).(map[string]any)
 	return hook(w)
@@ -120,8 +120,8 @@ func (l *link) counted(r *http.Request) *http.Request {
 		l.server.reads++
 		return r
 	}
-	l.server.count++
-	return r.WithContext(context.WithValue(r.Context(), numberKey{}, l.server.count))
+	l.server.writeCount++
+	return r.WithContext(context.WithValue(r.Context(), numberKey{}, l.server.writeCount))
 }
 
 func (s *server) note(requests []memapi.Request) {

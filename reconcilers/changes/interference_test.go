@@ -23,7 +23,7 @@ func TestInterference(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		// Deviation D-handling-config.
-		"EditDuringCreate": {"an edit that no handler has seen is handled as an update", func(w *world) {
+		"EditDuringCreate": {"an edit that no handler has seen is handled as an update", func(w *harness) {
 			p := w.start(
 				onCreate("a", does(func() { w.set("two", "spec", "field") })), onCreate("b", ok), onUpdate("u", ok),
 			)
@@ -31,18 +31,18 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s update u")
 			w.wantHandled("all", "two")
 		}},
-		"EditBetweenAttempts": {"an edit after the first success is handled as an update", func(w *world) {
+		"EditBetweenAttempts": {"an edit after the first success is handled as an update", func(w *harness) {
 			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok))
 			_, _ = p.pass()
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
-			w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
+			w.want("interim", "one", at(w.annotation(interimAnnotation), "spec", "field"))
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 			w.wantHandled("all", "two")
 		}},
 		"EditBeforeSuccess": {"an edit before the first success is part of the creation",
-			func(w *world) {
+			func(w *harness) {
 				p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
 				_, _ = p.pass()
 				w.set("two", "spec", "field")
@@ -51,7 +51,7 @@ func TestInterference(t *testing.T) {
 				w.wantHandled("all", "two")
 			}},
 		"DeletedDuringCreate": {"a deletion during a handler ends the creation when that handler returns",
-			func(w *world) {
+			func(w *harness) {
 				p := w.start(
 					onCreate("a", ok),
 					onCreate("b", all(takes(500*time.Millisecond), does(w.delete), takes(5*time.Second))),
@@ -61,7 +61,7 @@ func TestInterference(t *testing.T) {
 				w.want("stored", map[string]any(nil), w.stored())
 			}},
 		"GoneDuringCreate": {"no further handler is called after a write shows that the object is gone",
-			func(w *world) {
+			func(w *harness) {
 				p := w.start(onCreate("a", does(w.delete)), onCreate("b", takes(5*time.Second)), onCreate("c", ok))
 				p.settle()
 				w.wantCalls("all", "0s create a", "0s create b")
@@ -70,7 +70,7 @@ func TestInterference(t *testing.T) {
 				w.want("errors", []error(nil), p.errs)
 			}},
 		"GoneAndShown": {"a stale cache that shows a deleted object again calls no handler",
-			func(w *world) {
+			func(w *harness) {
 				p := w.start(onCreate("a", does(w.delete)))
 				body := w.stored()
 				_, _ = p.passOver(body)
@@ -82,22 +82,23 @@ func TestInterference(t *testing.T) {
 				w.wantCalls("all", "0s create a")
 				w.want("reads", 1, w.reads)
 			}},
-		"GoneTellsHandler": {"a running handler is cancelled with ErrDeleted when its object is gone", func(w *world) {
-			var told error
-			p := w.start(onCreate("a", does(w.delete)),
-				onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
-					<-ctx.Done()
-					told = context.Cause(ctx)
-					time.Sleep(5 * time.Second) // it takes its time
-					return told
-				}))
-			p.settle()
-			if !errors.Is(told, changes.ErrDeleted) {
-				w.t.Errorf("cancellation cause: want %v, got %v", changes.ErrDeleted, told)
-			}
-			w.wantWrites("all", "main 404")
-		}},
-		"Replaced": {"nothing is written to another object of the same name", func(w *world) {
+		"GoneTellsHandler": {"a running handler is cancelled with ErrDeleted when its object is gone",
+			func(w *harness) {
+				var told error
+				p := w.start(onCreate("a", does(w.delete)),
+					onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
+						<-ctx.Done()
+						told = context.Cause(ctx)
+						time.Sleep(5 * time.Second) // it takes its time
+						return told
+					}))
+				p.settle()
+				if !errors.Is(told, changes.ErrDeleted) {
+					w.t.Errorf("cancellation cause: want %v, got %v", changes.ErrDeleted, told)
+				}
+				w.wantWrites("all", "main 404")
+			}},
+		"Replaced": {"nothing is written to another object of the same name", func(w *harness) {
 			p := w.start(onCreate("a", all(patches("mine", "spec", "owner"), does(w.replace))), onCreate("b", ok))
 			_, err := p.pass()
 			if err != nil {
@@ -107,7 +108,7 @@ func TestInterference(t *testing.T) {
 			w.wantAt("the other object", nil, "spec", "owner")
 			w.wantWrites("all", "main 422")
 		}},
-		"ReplacedWithStatus": {"nothing is written to the status of another object of the same name", func(w *world) {
+		"ReplacedWithStatus": {"nothing is written to the status of another object of the same name", func(w *harness) {
 			w.serveStatus(true)
 			p := w.start(
 				onCreate("a", all(patches("mine", "status", "owner"), does(w.replace))),
@@ -121,7 +122,7 @@ func TestInterference(t *testing.T) {
 			w.wantAt("the other object", nil, "metadata", "annotations")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"ReplacedBeforeFinalizer": {"the finalizer is not added to another object of the same name", func(w *world) {
+		"ReplacedBeforeFinalizer": {"the finalizer is not added to another object of the same name", func(w *harness) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
 			w.replace()
@@ -133,7 +134,7 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all")
 		}},
 		"DeletedBeforeFinalizer": {"an object that is deleted before it gets the finalizer calls no handler",
-			func(w *world) {
+			func(w *harness) {
 				w.set([]any{"other/one"}, "metadata", "finalizers")
 				p := w.start(onCreate("a", ok), onDelete("d", ok))
 				body := w.stored()
@@ -144,7 +145,7 @@ func TestInterference(t *testing.T) {
 				w.wantCalls("all")
 				w.wantAt("afterwards", []any{"other/one"}, "metadata", "finalizers")
 			}},
-		"HeldByAnother": {"a finalizer that another replica has added meanwhile is accepted", func(w *world) {
+		"HeldByAnother": {"a finalizer that another replica has added meanwhile is accepted", func(w *harness) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
 			w.set([]any{finalizer}, "metadata", "finalizers")
@@ -155,7 +156,7 @@ func TestInterference(t *testing.T) {
 			w.wantHandled("all", "one")
 		}},
 		"ReleasedByAnother": {"an object whose finalizers another client removes during its deletion is gone",
-			func(w *world) {
+			func(w *harness) {
 				release := func() { w.set(nil, "metadata", "finalizers") }
 				p := w.start(onDelete("d", does(release)))
 				p.settle()
@@ -174,42 +175,42 @@ func (s *server) replace() {
 	s.create(body)
 }
 
-// without returns a webhook that drops the record of a handler.
-func without(id string) func(body map[string]any) {
+// dropRecordWebhook returns a webhook that drops the record of a handler.
+func dropRecordWebhook(id string) func(body map[string]any) {
 	return func(body map[string]any) { put(body, nil, "metadata", "annotations", prefix+"/"+id) }
 }
 
 // TestUndone shows that a write that is accepted but undone at once, for example by an admission webhook, is an error.
 func TestUndone(t *testing.T) {
 	run(t, map[string]scenario{
-		"Finalizer": {"a finalizer that a webhook removes is an error, and no handler is called", func(w *world) {
+		"Finalizer": {"a finalizer that a webhook removes is an error, and no handler is called", func(w *harness) {
 			w.webhook = func(body map[string]any) { delete(body["metadata"].(map[string]any), "finalizers") }
 			next, err := w.start(onCreate("a", ok), onDelete("d", ok)).pass()
-			if err == nil || next.After != nil {
+			if err == nil || next.RequeueAfter != nil {
 				w.t.Errorf("want an error that delays the object, got %v and %+v", err, next)
 			}
 			w.wantCalls("without a finalizer")
 		}},
-		"OneRecord": {"a record that a webhook removes is an error, even if another record is kept", func(w *world) {
+		"OneRecord": {"a record that a webhook removes is an error, even if another record is kept", func(w *harness) {
 			p := w.start(
 				onCreate("a", fails(9, temporaryError{time.Hour})),
 				onCreate("b", fails(9, temporaryError{time.Minute})),
 			)
 			p.step()
 			time.Sleep(time.Minute)
-			w.webhook = without("b")
+			w.webhook = dropRecordWebhook("b")
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "b"`) {
 				w.t.Errorf("want an error that names the handler, got %v", err)
 			}
 		}},
-		"RecordOfASubHandler": {"a removed record is an error that names its sub-handler", func(w *world) {
-			w.webhook = without("a.t")
+		"RecordOfASubHandler": {"a removed record is an error that names its sub-handler", func(w *harness) {
+			w.webhook = dropRecordWebhook("a.t")
 			p := w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", fails(9, temporaryError{time.Hour})))))
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "a/t"`) {
 				w.t.Errorf("want an error that names the sub-handler, got %v", err)
 			}
 		}},
-		"NotRemembered": {"a deletion needs no room for its configuration if others hold the object", func(w *world) {
+		"NotRemembered": {"a deletion needs no room for its configuration if others hold the object", func(w *harness) {
 			w.set([]any{finalizer, "others.example.org/finalizer"}, "metadata", "finalizers")
 			w.delete()
 			p := w.start(onDelete("d", fails(1, temporaryError{time.Minute})))

@@ -12,13 +12,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Interim stores the essence that the first successful handler of a cause saw, until the cause ends (deviation
+// InterimStorage stores the essence that the first successful handler of a cause saw, until the cause ends (deviation
 // D-handling-config). It stays longer if not all handlers have seen the last-handled configuration. Kopf ignores the
 // annotation as one of its own, and ends causes without removing it. Therefore the essence is stored with a
 // precondition, under which it is valid.
-type Interim struct{ annotations diffbase.Annotations }
+type InterimStorage struct{ annotations diffbase.Annotations }
 
-var _ diffbase.Storage = Interim{}
+var _ diffbase.Storage = InterimStorage{}
 
 // preconditionKey is the key of the precondition in the stored essence. Kubernetes objects do not have such a field.
 const preconditionKey = "$beside"
@@ -29,7 +29,7 @@ const unknownFingerprint = "?"
 // precondition is the state of the object under which an interim essence is valid. If another operator ends the cause
 // or begins a new one, the precondition does not hold any more.
 type precondition struct {
-	handled string // fingerprint of the last-handled configuration; empty if there is none
+	handledFingerprint string // fingerprint of the last-handled configuration; empty if there is none
 	// the success that the essence belongs to; nil if no cause is open, and the handlers have seen different essences
 	success *success
 }
@@ -42,42 +42,43 @@ type success struct{ id, stopped, since string }
 // record is read once.
 type recordNames map[string]bool
 
-// NewInterim returns an Interim that uses the annotation prefix of the operator. Bound is the same as in the storages.
-func NewInterim(prefix, bound string) Interim {
-	return Interim{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true, Bound: bound}}
+// NewInterimStorage returns an Interim that uses the annotation prefix of the operator. Bound is the same as in the
+// storages.
+func NewInterimStorage(prefix, bound string) InterimStorage {
+	return InterimStorage{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true, Bound: bound}}
 }
 
 // annotationKeys returns the keys of the annotations in which the essence can be stored.
-func (i Interim) annotationKeys(body map[string]any) []string {
+func (i InterimStorage) annotationKeys(body map[string]any) []string {
 	return keys.AnnotationKeys(i.annotations.Prefix, keys.MarkForObject(body, i.annotations.Bound, i.annotations.Key),
 		false)
 }
 
 // Build returns the essence of the object, as the storage of last-handled configurations in annotations does.
-func (i Interim) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+func (i InterimStorage) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
 	return i.annotations.Build(body, extra)
 }
 
 // Store adds the essence to the merge-patch.
-func (i Interim) Store(patch, body map[string]any, essence diffbase.Essence) error {
+func (i InterimStorage) Store(patch, body map[string]any, essence diffbase.Essence) error {
 	return i.annotations.Store(patch, body, essence)
 }
 
 // Fetch reads the essence without its precondition.
-func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
+func (i InterimStorage) Fetch(body map[string]any) (diffbase.Essence, error) {
 	essence, _, err := i.readWithPrecondition(body)
 	return essence, err
 }
 
 // storeUnder adds the essence with its precondition to the merge-patch.
-func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
+func (i InterimStorage) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
 	bound := maps.Clone(essence) // the caller's essence must not get the key
 	bound[preconditionKey] = valid.storedForm()
 	return i.Store(patch, body, bound)
 }
 
 // readWithPrecondition returns the essence and its precondition; nil if the essence was stored without one.
-func (i Interim) readWithPrecondition(
+func (i InterimStorage) readWithPrecondition(
 	body map[string]any,
 ) (essence diffbase.Essence, valid *precondition, err error) {
 	essence, err = i.annotations.Fetch(body)
@@ -90,7 +91,7 @@ func (i Interim) readWithPrecondition(
 }
 
 // PurgeEssence adds the removal of the essence to the merge-patch, if the object has it.
-func (i Interim) PurgeEssence(patch *patching.Patch, body map[string]any) {
+func (i InterimStorage) PurgeEssence(patch *patching.Patch, body map[string]any) {
 	annotations := annotationsOf(body)
 	for _, key := range i.annotationKeys(body) {
 		if annotations[key] != nil {
@@ -101,7 +102,7 @@ func (i Interim) PurgeEssence(patch *patching.Patch, body map[string]any) {
 
 // storedForm returns the stored form of the precondition.
 func (c precondition) storedForm() map[string]any {
-	value := map[string]any{"handled": c.handled}
+	value := map[string]any{"handled": c.handledFingerprint}
 	if c.success != nil {
 		value["success"], value["stopped"] = c.success.id, c.success.stopped
 		if c.success.since != "" {
@@ -118,7 +119,7 @@ func parsePrecondition(stored any) *precondition {
 	if !ok {
 		handled = unknownFingerprint
 	}
-	c := &precondition{handled: handled}
+	c := &precondition{handledFingerprint: handled}
 	if id, ok := value["success"].(string); ok {
 		stopped, _ := value["stopped"].(string)
 		since, _ := value["since"].(string)
@@ -137,9 +138,9 @@ func (c *precondition) isMet(
 		return found != nil, err
 	}
 	// Another last-handled configuration means that the cause was ended.
-	handled, err := cause.EssenceFingerprint(seen.stored)
+	handled, err := cause.EssenceFingerprint(seen.lastHandled)
 	switch {
-	case err != nil || handled != c.handled:
+	case err != nil || handled != c.handledFingerprint:
 		return false, err
 	case c.success == nil:
 		return true, nil
@@ -155,12 +156,12 @@ func (c *precondition) isMet(
 
 // dropStaleInterim ignores an interim essence that does not belong to the open cause.
 func (s *observation) dropStaleInterim(beside *precondition) error {
-	if s.interim == nil {
+	if s.interimEssence == nil {
 		return nil
 	}
 	valid, err := beside.isMet(s, s.state.FetchRecord)
 	if err == nil && !valid {
-		s.interim, s.staleInterim = nil, true
+		s.interimEssence, s.hasStaleInterim = nil, true
 	}
 	return err
 }

@@ -8,16 +8,16 @@ import (
 )
 
 // altered changes the JSON of an annotation.
-func (w *world) altered(name string, change func(memory map[string]any)) {
+func (w *harness) altered(name string, change func(memory map[string]any)) {
 	memory := w.annotation(name).(map[string]any)
 	change(memory)
 	w.set(string(encoded(memory)), "metadata", "annotations", name)
 }
 
 // wantBeside compares a field of the interim memory and a key of the state for which it is valid.
-func (w *world) wantBeside(when, value string, want any, key string) {
+func (w *harness) wantBeside(when, value string, want any, key string) {
 	w.t.Helper()
-	memory := w.annotation(interim)
+	memory := w.annotation(interimAnnotation)
 	w.want(when+": interim", value, at(memory, "spec", "field"))
 	w.want(when+": beside."+key, want, at(memory, "$beside", key))
 }
@@ -27,22 +27,22 @@ func TestInterimMemory(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	failing := fails(9, later)
 	run(t, map[string]scenario{
-		"AfterAnother": {"interim memory of another cause is replaced", func(w *world) {
+		"AfterAnother": {"interim memory of another cause is replaced", func(w *harness) {
 			interruptUpdate(w).closeCause("three")
 			w.set("four", "spec", "field")
 			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 			w.wantBeside("open", "four", "u", "success")
 		}},
 		"AfterClosed": {"the first success of a new cause opens closed interim memory of the same configuration",
-			func(w *world) {
+			func(w *harness) {
 				closeUpdate(w)
 				w.wantBeside("closed", "three", nil, "success")
 				_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 				w.wantBeside("open", "three", "u", "success")
 			}},
-		"Unbound": {"interim memory of a former release stays valid until the cause ends", func(w *world) {
+		"Unbound": {"interim memory of a former release stays valid until the cause ends", func(w *harness) {
 			interruptUpdate(w)
-			w.altered(interim, func(memory map[string]any) { delete(memory, "$beside") })
+			w.altered(interimAnnotation, func(memory map[string]any) { delete(memory, "$beside") })
 			advanceTime(time.Minute)
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			_, err := p.pass()
@@ -52,12 +52,12 @@ func TestInterimMemory(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"PartSince": {"the success of a sub-handler is stored with the start of its parent", func(w *world) {
+		"PartSince": {"the success of a sub-handler is stored with the start of its parent", func(w *harness) {
 			_, _ = w.compact(onCreate("a", runs(sub("s", ok), sub("t", failing)))).pass()
 			w.wantBeside("open", "one", "a", "success")
 			w.wantBeside("open", "one", w.record("a", "started"), "since")
 		}},
-		"PartBehind": {"a success is found behind a sub-handler that was not called yet", func(w *world) {
+		"PartBehind": {"a success is found behind a sub-handler that was not called yet", func(w *harness) {
 			_, _ = w.start(onCreate("a", runs(
 				sub("last", ok, afterSuccess("bad")), sub("good", ok), sub("bad", failing),
 			))).pass()
@@ -69,9 +69,9 @@ func TestInterimMemory(t *testing.T) {
 // TestFormerSuccesses shows that after a success recorded by another process, an edit is handled as an update.
 func TestFormerSuccesses(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
-	follows := func(w *world, first []*handlers.Handler, forge func()) {
+	follows := func(w *harness, first []*handlers.Handler, forge func()) {
 		_, _ = w.start(first...).pass()
-		w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
+		w.want("interim", "one", at(w.annotation(interimAnnotation), "spec", "field"))
 		w.calls()
 		forge()
 		w.set("two", "spec", "field")
@@ -86,14 +86,15 @@ func TestFormerSuccesses(t *testing.T) {
 	}
 	anyCause := func(record map[string]any) { delete(record, "purpose") }
 	run(t, map[string]scenario{
-		"OfAnyCause": {"a success without a purpose counts for the present cause", func(w *world) {
+		"OfAnyCause": {"a success without a purpose counts for the present cause", func(w *harness) {
 			both := []*handlers.Handler{onCreate("b", ok), onCreate("a", fails(1, later))}
 			follows(w, both, func() { w.altered(prefix+"/b", anyCause) })
 		}},
-		"PartOfAnyCause": {"a success of a sub-handler without a purpose counts for the present cause", func(w *world) {
-			follows(w, parts(), func() { w.altered(prefix+"/a.t", anyCause) })
-		}},
-		"PartInSpellings": {"a success listed behind two spellings of another sub-handler is found", func(w *world) {
+		"PartOfAnyCause": {"a success of a sub-handler without a purpose counts for the present cause",
+			func(w *harness) {
+				follows(w, parts(), func() { w.altered(prefix+"/a.t", anyCause) })
+			}},
+		"PartInSpellings": {"a success listed behind two spellings of another sub-handler is found", func(w *harness) {
 			follows(w, parts(), func() {
 				w.altered(prefix+"/a", func(record map[string]any) {
 					record["subrefs"] = []any{"a/s", "a/s.x", "a/s/x", "a/t"}

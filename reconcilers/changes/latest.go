@@ -6,14 +6,14 @@ import "k8s.io/apimachinery/pkg/types"
 func (i *invocation) noteWritten() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.written = i.runner.pass.object.body
+	i.latestBody = i.runner.pass.object.body
 }
 
 // Latest returns the newer one of the cached object and the answer to the last write of the pass. If the
 // cache has lost the object, it cancels the function, which could otherwise wait forever for a change of the object.
 func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	i.mu.Lock()
-	written := i.written
+	written := i.latestBody
 	i.mu.Unlock()
 	cache := i.runner.pass.handling.Cache
 	if cache == nil {

@@ -12,7 +12,7 @@ import (
 // TestLeaks shows that goroutines that outlive their handler do no harm.
 func TestLeaks(t *testing.T) {
 	run(t, map[string]scenario{
-		"Late": {"changes by a goroutine after its handler has returned are errors", func(w *world) {
+		"Late": {"changes by a goroutine after its handler has returned are errors", func(w *harness) {
 			var late [3]error
 			done := make(chan struct{})
 			leaky := func(ctx context.Context, c *handlers.Invocation) error {
@@ -20,8 +20,8 @@ func TestLeaks(t *testing.T) {
 					defer close(done)
 					time.Sleep(time.Second)
 					late = [3]error{
-						patches("x", "spec", "id")(ctx, c), c.Writes.SetResult(1),
-						c.Writes.Flush(context.WithoutCancel(ctx)),
+						patches("x", "spec", "id")(ctx, c), c.Writer.SetResult(1),
+						c.Writer.Flush(context.WithoutCancel(ctx)),
 					}
 				}()
 				return nil
@@ -36,7 +36,7 @@ func TestLeaks(t *testing.T) {
 			}
 			w.wantAt("all", nil, "spec", "id")
 		}},
-		"Reading": {"a goroutine can read its copy while the next handler changes its own copy", func(w *world) {
+		"Reading": {"a goroutine can read its copy while the next handler changes its own copy", func(w *harness) {
 			done := make(chan struct{})
 			leaky := func(_ context.Context, c *handlers.Invocation) error {
 				go func() {
@@ -53,14 +53,14 @@ func TestLeaks(t *testing.T) {
 			p.settle()
 			<-done
 		}},
-		"ResultKept": {"later changes to a value that was set as the result are ignored", func(w *world) {
+		"ResultKept": {"later changes to a value that was set as the result are ignored", func(w *harness) {
 			result := map[string]any{"k": "v"}
 			p := w.start(onCreate("a", all(returns(result), does(func() { result["k"] = "changed" }))))
 			p.settle()
 			w.wantAt("all", "v", "status", "a", "k")
 		}},
 		"NeverReturns": {"a function that ends its goroutine has failed, and is retried with the " +
-			"usual delay", func(w *world) {
+			"usual delay", func(w *harness) {
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				runtime.Goexit() // like a test that fails inside of a handler
 				return nil

@@ -40,7 +40,7 @@ func ordered(n int, before func(i int) []string) handlers.Func {
 }
 
 // storeRecords stores forged records of an unfinished creation on the object.
-func storeRecords(w *world, records map[string]any) {
+func storeRecords(w *harness, records map[string]any) {
 	for id, record := range records {
 		text, err := json.Marshal(record)
 		if err != nil {
@@ -69,25 +69,25 @@ func TestLinear(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		size   int
-		start  func(w *world, size int) *process
+		start  func(w *harness, size int) *process
 	}{
-		"Parts": {"the cost is linear in the number of sub-handlers", 1000, func(w *world, size int) *process {
+		"Parts": {"the cost is linear in the number of sub-handlers", 1000, func(w *harness, size int) *process {
 			return w.compact(onCreate("a", declares(size, many)))
 		}},
 		"PartsAsKopf": {"the cost is linear in the number of sub-handlers with the records of Kopf",
-			300, func(w *world, size int) *process {
-				return w.startWith(annotated, onCreate("a", declares(size, many)))
+			300, func(w *harness, size int) *process {
+				return w.startWith(annotationStores, onCreate("a", declares(size, many)))
 			}},
 		"MorePartsThanFit": {"the cost is linear if most sub-handlers do not fit",
-			2000, func(w *world, size int) *process {
-				return w.startWith(annotated, onCreate("a", declares(size, many)))
+			2000, func(w *harness, size int) *process {
+				return w.startWith(annotationStores, onCreate("a", declares(size, many)))
 			}},
 		"PartsOneByOne": {"finished sub-handlers are not visited again for each new one", 1000,
-			func(w *world, size int) *process {
+			func(w *harness, size int) *process {
 				return w.compact(onCreate("a", eager(size, ok)))
 			}},
 		"PartsInAChain": {"the cost is linear if each sub-handler depends on the one before",
-			1000, func(w *world, size int) *process {
+			1000, func(w *harness, size int) *process {
 				return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
 					if i > 0 {
 						ids = append(ids, part(i-1))
@@ -96,7 +96,7 @@ func TestLinear(t *testing.T) {
 				})))
 			}},
 		"PartsAfterAll": {"the cost is linear if one sub-handler depends on all others",
-			1000, func(w *world, size int) *process {
+			1000, func(w *harness, size int) *process {
 				return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
 					for before := range size - 1 {
 						if i == size-1 {
@@ -106,11 +106,11 @@ func TestLinear(t *testing.T) {
 					return ids
 				})))
 			}},
-		"PartsWithin": {"the cost is linear for sub-handlers of sub-handlers", 40, func(w *world, size int) *process {
+		"PartsWithin": {"the cost is linear for sub-handlers of sub-handlers", 40, func(w *harness, size int) *process {
 			return w.compact(onCreate("a", declares(size, func(int) handlers.Func { return declares(20, many) })))
 		}},
 		"Succeeded": {"the cost is linear in the number of recorded successes",
-			4000, func(w *world, size int) *process {
+			4000, func(w *harness, size int) *process {
 				names := make([]any, size)
 				for i := range names {
 					names[i] = part(i)
@@ -119,7 +119,7 @@ func TestLinear(t *testing.T) {
 				return w.compact(onCreate("a", declares(size, many)))
 			}},
 		"Aliases": {"a record with many spellings is not read once for each of them", 500,
-			func(w *world, size int) *process {
+			func(w *harness, size int) *process {
 				aliases := make([]any, size)
 				for i := range aliases {
 					aliases[i] = alias(i)
@@ -128,10 +128,10 @@ func TestLinear(t *testing.T) {
 					"a":                                    map[string]any{"purpose": "create", "subrefs": aliases},
 					strings.ReplaceAll(alias(0), "/", "."): map[string]any{"purpose": "create", "subrefs": aliases},
 				})
-				return w.startWith(annotated, onCreate("a", ok))
+				return w.startWith(annotationStores, onCreate("a", ok))
 			}},
 		"Repeated": {"a record that is listed many times is not read as often",
-			1000, func(w *world, size int) *process {
+			1000, func(w *harness, size int) *process {
 				refs := make([]any, size)
 				for i := range refs {
 					refs[i] = "a/x"
@@ -141,13 +141,13 @@ func TestLinear(t *testing.T) {
 						"purpose": "create", "subrefs": refs,
 					}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
 				})
-				return w.startWith(annotated, onCreate("a", ok))
+				return w.startWith(annotationStores, onCreate("a", ok))
 			}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			growth.Linear(t, tc.size, func(size int) func() {
-				w := &world{server: newServer(), t: t, started: time.Now()}
+				w := &harness{server: newServer(), t: t, started: time.Now()}
 				w.create(object())
 				p := tc.start(w, size)
 				p.handling.Checkpoint = time.Hour // slow machines must not write more often
@@ -170,7 +170,7 @@ func TestForgedDigestsLinear(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	growth.Linear(t, 1000, func(size int) func() {
-		w := &world{server: newServer(), t: t, started: time.Now()}
+		w := &harness{server: newServer(), t: t, started: time.Now()}
 		w.create(object())
 		spec, paths := map[string]any{"field": "one"}, make([]any, size)
 		for i := range size {
@@ -182,7 +182,7 @@ func TestForgedDigestsLinear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.set(string(text), "metadata", "annotations", handled)
+		w.set(string(text), "metadata", "annotations", handledAnnotation)
 		p := w.start(onUpdate("u", ok))
 		return func() {
 			if _, err := p.pass(); err != nil {

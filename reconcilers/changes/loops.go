@@ -15,14 +15,14 @@ import (
 
 // ownWrites tracks the updates of one object that its own handlers have caused.
 type ownWrites struct {
-	left  uint64 // hash of the essence after our last write; zero if the write causes no update
-	guard loops.Guard
+	essenceHash uint64 // hash of the essence after our last write; zero if the write causes no update
+	guard       loops.Guard
 }
 
 // ownCalls are the calls of one pass that our own former write has caused.
 type ownCalls struct {
-	called, wrote []string
-	fields        []diff.Path // the fields that these calls have changed
+	calledHandlers, writingHandlers []string
+	fields                          []diff.Path // the fields that these calls have changed
 }
 
 // detectOwnCause checks whether the update is exactly our own write. If another client has edited the object as well,
@@ -30,19 +30,19 @@ type ownCalls struct {
 func (p *pass) detectOwnCause(c *cause.Cause) {
 	// The hash differs if anything else has changed as well.
 	own := p.memory.ownWrites
-	if c.Reason == cause.Update && own.left != 0 && own.left == cause.HashEssence(c.New) {
-		p.own = &ownCalls{}
+	if c.Reason == cause.Update && own.essenceHash != 0 && own.essenceHash == cause.HashEssence(c.New) {
+		p.ownCalls = &ownCalls{}
 		return
 	}
 	// The write must not match a later state by chance.
-	own.left = 0
+	own.essenceHash = 0
 	own.guard.ExpireLoop(p.handling.Now())
 	p.forgetOwnWrites()
 }
 
 // forgetOwnWrites frees the memory when nothing is tracked, so that [Memory.IsEmpty] can be true.
 func (p *pass) forgetOwnWrites() {
-	if own := p.memory.ownWrites; own != nil && own.left == 0 && own.guard.IsIdle() {
+	if own := p.memory.ownWrites; own != nil && own.essenceHash == 0 && own.guard.IsIdle() {
 		p.memory.ownWrites = nil
 	}
 }
@@ -64,7 +64,7 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 		return
 	}
 	id := a.Call.Handler.ID
-	p.own.called = append(p.own.called, id)
+	p.ownCalls.calledHandlers = append(p.ownCalls.calledHandlers, id)
 	// The essences of former states can be known already: building one is expensive.
 	var err error
 	if then == nil {
@@ -73,7 +73,7 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 		}
 	}
 	if r.essence == nil {
-		if r.essence, err = p.handling.Lens.New(r.working); err != nil {
+		if r.essence, err = p.handling.Lens.New(r.workingCopy); err != nil {
 			return
 		}
 	}
@@ -81,25 +81,26 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 	if len(changes) == 0 {
 		return
 	}
-	p.own.wrote = append(p.own.wrote, id)
+	p.ownCalls.writingHandlers = append(p.ownCalls.writingHandlers, id)
 	// The log names the fields that keep changing.
 	for _, item := range changes {
-		p.own.fields = append(p.own.fields, item.Path)
+		p.ownCalls.fields = append(p.ownCalls.fields, item.Path)
 	}
 }
 
 // countLoop counts the calls of this pass, and logs a new loop.
 func (p *pass) countLoop(ctx context.Context) {
-	if len(p.own.called) == 0 {
+	if len(p.ownCalls.calledHandlers) == 0 {
 		return
 	}
-	delay, isNew := p.memory.ownWrites.guard.NoteCalls(p.own.called, p.own.wrote, p.handling.Now())
+	delay, isNew := p.memory.ownWrites.guard.NoteCalls(p.ownCalls.calledHandlers, p.ownCalls.writingHandlers,
+		p.handling.Now())
 	if delay == 0 {
 		return
 	}
-	p.looping = p.own.wrote
+	p.loopingHandlers = p.ownCalls.writingHandlers
 	if isNew {
-		loops.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.own.fields, delay)
+		loops.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.ownCalls.fields, delay)
 	}
 }
 
@@ -112,12 +113,12 @@ func (p *pass) noteOwnWrite(handled *outcomes) {
 	own := p.memory.ownWrites
 	switch {
 	case left != 0 && own == nil:
-		p.memory.ownWrites = &ownWrites{left: left}
+		p.memory.ownWrites = &ownWrites{essenceHash: left}
 	case left != 0:
-		own.left = left
+		own.essenceHash = left
 	// A closed cause without an update ends the tracking.
 	case own != nil && handled.canClose():
-		own.left = 0
+		own.essenceHash = 0
 		p.forgetOwnWrites()
 	}
 }
@@ -126,7 +127,7 @@ func (p *pass) noteOwnWrite(handled *outcomes) {
 func (p *pass) ownEssence(handled *outcomes) diffbase.Essence {
 	c := handled.cause
 	// A deletion does not lead to updates. Without relevant changes, the essence need not be built.
-	if handled.working == nil || c.Deleting || p.handling.isAlike(c.Body(), handled.working, nil) {
+	if handled.workingCopy == nil || c.Deleting || p.handling.isAlike(c.Body(), handled.workingCopy, nil) {
 		return nil
 	}
 	now, err := p.object.presentEssence()

@@ -17,7 +17,7 @@ func counts(path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		n++
 		value := fmt.Sprint(n)
-		return c.Writes.AddTransform(func(body map[string]any) error { put(body, value, path...); return nil })
+		return c.Writer.AddTransform(func(body map[string]any) error { put(body, value, path...); return nil })
 	}
 }
 
@@ -26,8 +26,8 @@ func changesOf(path ...string) option {
 	return func(h *handlers.Handler) { h.Field, h.NeedsChange = diff.Path(path), true }
 }
 
-// live makes passes for the given time.
-func (p *process) live(d time.Duration) {
+// passFor makes passes for the given time.
+func (p *process) passFor(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		if p.step() {
 			time.Sleep(100 * time.Millisecond)
@@ -54,16 +54,16 @@ func TestLoopsByOwnWrites(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	const line = "Handlers change the object each time that their own change calls them"
-	lines := func(w *world) int { return strings.Count(strings.Join(w.logged, "\n"), line) }
+	lines := func(w *harness) int { return strings.Count(strings.Join(w.logLines, "\n"), line) }
 	run(t, map[string]scenario{
 		"OneHandler": {"a handler that calls itself is delayed by 1, 2, 4, 8, 16 and 32 seconds after its first " +
-			"calls", func(w *world) {
+			"calls", func(w *harness) {
 			p := w.start(onUpdate("u", counts("spec", "at")))
 			p.settle()
 			w.set("two", "spec", "field")
 			w.calls()
 			w.drainWrites()
-			p.live(time.Minute)
+			p.passFor(time.Minute)
 			all := w.calls()
 			w.want("calls", 11+5, callsOf(all, "u"))
 			w.want("writes", 11+5, len(w.drainWrites()))
@@ -71,22 +71,22 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			w.want("named", true, w.hasLogged(line, `"handlers"=["u"]`, `"fields"=["spec.at"]`))
 			w.want("kept", false, p.memory.IsEmpty())
 		}},
-		"PingPong": {"two handlers whose changes call each other are logged as one loop", func(w *world) {
+		"PingPong": {"two handlers whose changes call each other are logged as one loop", func(w *harness) {
 			p := w.start(onUpdate("a", counts("spec", "b"), changesOf("spec", "a")),
 				onUpdate("b", counts("spec", "a"), changesOf("spec", "b")))
 			p.settle()
 			w.set("two", "spec", "a")
-			p.live(time.Minute)
+			p.passFor(time.Minute)
 			if n := len(w.calls()); n > 20 {
 				w.t.Errorf("%d calls in a minute", n)
 			}
 			w.want("lines", 1, lines(w))
 		}},
-		"OthersAreNotDelayed": {"a loop does not delay handlers for the edits of other clients", func(w *world) {
+		"OthersAreNotDelayed": {"a loop does not delay handlers for the edits of other clients", func(w *harness) {
 			p := w.start(onUpdate("u", counts("spec", "at")), onUpdate("other", ok))
 			p.settle()
 			w.set("two", "spec", "field")
-			p.live(time.Minute)
+			p.passFor(time.Minute)
 			_, _ = p.pass()
 			_, _ = p.pass() // during the next delay
 			time.Sleep(time.Second)
@@ -98,7 +98,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			_, _ = p.pass()
 			w.wantCalls("all changes that it has not seen", fmt.Sprintf("%s update other", at))
 		}},
-		"Ended": {"the loop is forgotten when the handler stops changing the object", func(w *world) {
+		"Ended": {"the loop is forgotten when the handler stops changing the object", func(w *harness) {
 			loops := true
 			write := counts("spec", "at")
 			p := w.start(onUpdate("u", func(ctx context.Context, c *handlers.Invocation) error {
@@ -109,15 +109,15 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			}))
 			p.settle()
 			w.set("two", "spec", "field")
-			p.live(time.Minute)
+			p.passFor(time.Minute)
 			loops = false
-			p.live(2 * time.Minute)
+			p.passFor(2 * time.Minute)
 			w.want("idle", true, p.memory.IsEmpty())
 			w.wantClean("idle")
 		}},
-		"Settling": {"a handler that completes each edit of another client is not a loop", func(w *world) {
+		"Settling": {"a handler that completes each edit of another client is not a loop", func(w *harness) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
-				return c.Writes.AddTransform(func(body map[string]any) error {
+				return c.Writer.AddTransform(func(body map[string]any) error {
 					put(body, at(body, "spec", "field"), "spec", "copy")
 					return nil
 				})
@@ -130,7 +130,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			}
 			w.want("calls", 200, len(w.calls()))
 			w.want("lines", 0, lines(w))
-			w.want("sleeps", []time.Duration(nil), p.sleeps)
+			w.want("sleeps", []time.Duration(nil), p.requeueDelays)
 			w.want("idle", true, p.memory.IsEmpty())
 		}},
 	})

@@ -13,13 +13,13 @@ import (
 )
 
 // longestRewrite is the longest delay before lost memory is written again.
-const longestRewrite = 10 * time.Minute
+const maxRewriteDelay = 10 * time.Minute
 
 // openRecords are the records of an open cause that our last write left on the object. They are only valid for the
 // Handling that wrote them: after a pause, another operator can have removed them on purpose.
 type openRecords struct {
-	of   *ChangeHandling
-	byID map[string]progress.Record
+	handling *ChangeHandling
+	byID     map[string]progress.Record
 }
 
 // losses delay the writes of our memory on one object while another client keeps removing it.
@@ -35,7 +35,7 @@ func (l *losses) remainingDelay(now time.Time) time.Duration { return max(0, l.u
 // countLoss counts a loss, and doubles the delay before the next write.
 func (l *losses) countLoss(now time.Time) {
 	l.count++
-	l.delay = min(max(time.Second, 2*l.delay), longestRewrite)
+	l.delay = min(max(time.Second, 2*l.delay), maxRewriteDelay)
 	l.until = now.Add(l.delay)
 }
 
@@ -55,7 +55,7 @@ func (p *pass) restoreWithBackoff(ctx context.Context, seen *observation, finali
 	// The delay is over: write now, and log the loss.
 	if wait == 0 {
 		memory.losses.countLoss(now)
-		p.lost = true
+		p.memoryLost = true
 		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer "+
 			"of the operator; continuing with the state in memory, and writing them again",
 			"losses", memory.losses.count, "finalizer", finalizerLost, "next", memory.losses.delay.String())
@@ -65,24 +65,24 @@ func (p *pass) restoreWithBackoff(ctx context.Context, seen *observation, finali
 	// The writes of the open change include the lost memory. Only the finalizer is restored later.
 	case seen.cause.Reason != cause.Noop:
 		if finalizerLost { // handlers run without it meanwhile
-			p.rewrite = wait // handlers go on without it meanwhile
+			p.rewriteDelay = wait // handlers go on without it meanwhile
 		}
-		return goOn, nil
+		return continuePass, nil
 	// It is too early to write: the pass is repeated after the delay.
 	case wait > 0:
-		p.rewrite = wait
+		p.rewriteDelay = wait
 		if finalizerLost {
-			return stop, nil
+			return finishPass, nil
 		}
-		return goOn, nil
+		return continuePass, nil
 	}
-	return startOver, p.writeLostMemory(ctx, seen, finalizerLost)
+	return restartPass, p.writeLostMemory(ctx, seen, finalizerLost)
 }
 
 // writeLostMemory writes the lost memory and the lost finalizer in one patch.
 func (p *pass) writeLostMemory(ctx context.Context, seen *observation, finalizerLost bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
-	if seen.lost {
+	if seen.memoryLost {
 		if err := p.object.storeHandled(ctx, &patch, seen.cause.New); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (p *pass) writeLostMemory(ctx context.Context, seen *observation, finalizer
 		return err
 	}
 	// If the schema drops the memory, the object would be restored again and again.
-	if seen.lost {
+	if seen.memoryLost {
 		return p.checkHasEssence()
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // stripMetadata removes all annotations and finalizers, like a client that replaces the whole metadata.
-func (w *world) stripMetadata() {
+func (w *harness) stripMetadata() {
 	w.edit(func(body map[string]any) {
 		put(body, nil, "metadata", "annotations")
 		put(body, nil, "metadata", "finalizers")
@@ -16,8 +16,8 @@ func (w *world) stripMetadata() {
 }
 
 // copyMemory overwrites the memory with that of another object, like a client that copies annotations.
-func (w *world) copyMemory() {
-	w.set("of-another", "metadata", "annotations", boundTo)
+func (w *harness) copyMemory() {
+	w.set("of-another", "metadata", "annotations", boundToAnnotation)
 	w.set(`{"spec":{"field":"of another"}}`, "metadata", "annotations", prefix+"/last-handled-configuration")
 }
 
@@ -26,7 +26,7 @@ func (w *world) copyMemory() {
 func TestLostMemory(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	run(t, map[string]scenario{
-		"Stripped": {"a stripped object is not created again, and memory and finalizer are restored", func(w *world) {
+		"Stripped": {"a stripped object is not created again, and memory and finalizer are restored", func(w *harness) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
@@ -37,7 +37,7 @@ func TestLostMemory(t *testing.T) {
 			w.wantAt("restored", []any{finalizer}, "metadata", "finalizers")
 			w.want("logged", true, w.hasLogged("Another client has removed"))
 		}},
-		"StrippedWithAnEdit": {"an edit that also strips the object is still an update", func(w *world) {
+		"StrippedWithAnEdit": {"an edit that also strips the object is still an update", func(w *harness) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
@@ -47,7 +47,7 @@ func TestLostMemory(t *testing.T) {
 			w.wantCalls("edited", "0s update u")
 			w.wantHandled("edited", "two")
 		}},
-		"Copied": {"copied memory of another object causes no creation, and own memory is kept", func(w *world) {
+		"Copied": {"copied memory of another object causes no creation, and own memory is kept", func(w *harness) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok))
 			p.settle()
 			w.calls()
@@ -56,7 +56,7 @@ func TestLostMemory(t *testing.T) {
 			w.wantCalls("copied")
 			w.wantSeparateMemory("copied", `{"spec":{"field":"one"}}`)
 		}},
-		"OneAnnotation": {"removing only the last-handled configuration causes a creation", func(w *world) {
+		"OneAnnotation": {"removing only the last-handled configuration causes a creation", func(w *harness) {
 			p := w.start(onCreate("c", ok))
 			p.settle()
 			w.calls()
@@ -64,7 +64,7 @@ func TestLostMemory(t *testing.T) {
 			p.settle()
 			w.wantCalls("removed", "0s create c")
 		}},
-		"Retries": {"attempts continue to count although another client removes the record", func(w *world) {
+		"Retries": {"attempts continue to count although another client removes the record", func(w *harness) {
 			p := w.start(onCreate("c", fails(99, later), retries(3)))
 			for range 10 {
 				_, _ = p.pass()
@@ -74,7 +74,7 @@ func TestLostMemory(t *testing.T) {
 			w.want("attempts", 3, len(w.calls()))
 		}},
 		"RetriesOfADeletion": {"attempts of a deletion count on although another client removes the " +
-			"record", func(w *world) {
+			"record", func(w *harness) {
 			p := w.start(onDelete("d", fails(99, later), retries(3)))
 			p.settle()
 			w.delete()
@@ -88,7 +88,7 @@ func TestLostMemory(t *testing.T) {
 			w.want("attempts", 3, len(w.calls()))
 			w.want("gone", map[string]any(nil), w.stored())
 		}},
-		"Restarted": {"a new process creates a stripped object again", func(w *world) {
+		"Restarted": {"a new process creates a stripped object again", func(w *harness) {
 			w.start(onCreate("c", ok)).settle()
 			w.stripMetadata()
 			w.calls()
@@ -103,35 +103,36 @@ func TestLossesAgainAndAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	run(t, map[string]scenario{"Stripped": {"the delay of restoring memory doubles up to ten minutes", func(w *world) {
-		p := w.start(onCreate("c", ok), onDelete("d", ok))
-		p.settle()
-		w.calls()
-		w.drainWrites()
-		losses := 0
-		for range 3000 {
-			w.stripMetadata()
-			time.Sleep(100 * time.Millisecond)
-			next, err := p.pass()
-			if err != nil {
-				w.t.Fatal(err)
+	run(t, map[string]scenario{"Stripped": {"the delay of restoring memory doubles up to ten minutes",
+		func(w *harness) {
+			p := w.start(onCreate("c", ok), onDelete("d", ok))
+			p.settle()
+			w.calls()
+			w.drainWrites()
+			losses := 0
+			for range 3000 {
+				w.stripMetadata()
+				time.Sleep(100 * time.Millisecond)
+				next, err := p.pass()
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				if next.MemoryLost {
+					losses++
+				}
 			}
-			if next.Lost {
-				losses++
+			w.wantCalls("with 3000 losses")
+			lines := strings.Count(strings.Join(w.logLines, "\n"), "Another client has removed")
+			writes := len(w.drainWrites())
+			w.want("losses, lines", fmt.Sprint(9, 9), fmt.Sprint(losses, lines))
+			if writes > 2*losses {
+				w.t.Errorf("want at most two writes for each restored loss, got %d", writes)
 			}
-		}
-		w.wantCalls("with 3000 losses")
-		lines := strings.Count(strings.Join(w.logged, "\n"), "Another client has removed")
-		writes := len(w.drainWrites())
-		w.want("losses, lines", fmt.Sprint(9, 9), fmt.Sprint(losses, lines))
-		if writes > 2*losses {
-			w.t.Errorf("want at most two writes for each restored loss, got %d", writes)
-		}
-		time.Sleep(time.Hour)
-		p.settle()
-		w.want("still remembered", true, p.memory.Handled.Held)
-		time.Sleep(time.Hour)
-		_, _ = p.pass()
-		w.want("finally idle", true, p.memory.IsEmpty())
-	}}})
+			time.Sleep(time.Hour)
+			p.settle()
+			w.want("still remembered", true, p.memory.HandledState.HadFinalizer)
+			time.Sleep(time.Hour)
+			_, _ = p.pass()
+			w.want("finally idle", true, p.memory.IsEmpty())
+		}}})
 }

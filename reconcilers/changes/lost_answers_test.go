@@ -9,7 +9,7 @@ import (
 func TestLostAnswers(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Closing": {"a lost answer to the closing write causes no further call", func(w *world) {
+		"Closing": {"a lost answer to the closing write causes no further call", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), returns("r"))))
 			p.settle()
@@ -17,7 +17,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "spec", "list")
 			w.wantClean("all")
 		}},
-		"TimesOut": {"an answer after the timeout counts as lost", func(w *world) {
+		"TimesOut": {"an answer after the timeout counts as lost", func(w *harness) {
 			w.after = func(r write) error {
 				if r.number == 1 {
 					time.Sleep(time.Minute)
@@ -30,7 +30,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "spec", "list")
 			w.wantClean("all")
 		}},
-		"Edited": {"an edit after a lost answer is handled as an update, without another creation", func(w *world) {
+		"Edited": {"an edit after a lost answer is handled as an update, without another creation", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", patches("x", "spec", "id")), onUpdate("u", ok))
 			p.step()
@@ -40,13 +40,13 @@ func TestLostAnswers(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"Record": {"an attempt counts once if the answer to its record is lost", func(w *world) {
+		"Record": {"an attempt counts once if the answer to its record is lost", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", fails(9, later), retries(2)))
 			p.settle()
 			w.wantCalls("all", "0s create a", "10s create a")
 		}},
-		"Resume": {"a resume that is mixed into an update is not repeated after a lost answer", func(w *world) {
+		"Resume": {"a resume that is mixed into an update is not repeated after a lost answer", func(w *harness) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			w.set("two", "spec", "field")
@@ -56,7 +56,7 @@ func TestLostAnswers(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s update u", "0s update r")
 		}},
-		"Release": {"an object is gone after a lost answer to its release", func(w *world) {
+		"Release": {"an object is gone after a lost answer to its release", func(w *harness) {
 			p := w.start(onDelete("d", ok))
 			p.settle()
 			w.delete()
@@ -65,7 +65,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantCalls("all", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Checkpoint": {"records written by a request with a lost answer are removed as well", func(w *world) {
+		"Checkpoint": {"records written by a request with a lost answer are removed as well", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onCreate("b", takes(1500*time.Millisecond)))
 			p.settle()
@@ -73,14 +73,14 @@ func TestLostAnswers(t *testing.T) {
 			w.wantClean("all")
 			w.want("reads", 1, w.reads)
 		}},
-		"CheckpointThenGone": {"an object that was deleted after a lost answer is not written to", func(w *world) {
+		"CheckpointThenGone": {"an object that was deleted after a lost answer is not written to", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(takes(1500*time.Millisecond), does(w.delete))))
 			next, err := p.pass()
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
 			w.wantWrites("all", "main 504")
 		}},
-		"GoneAtCheckpoint": {"a deletion after a lost answer is found by one read during a handler", func(w *world) {
+		"GoneAtCheckpoint": {"a deletion after a lost answer is found by one read during a handler", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(
 				takes(1500*time.Millisecond), does(w.delete), takes(time.Minute),
@@ -92,7 +92,7 @@ func TestLostAnswers(t *testing.T) {
 			w.want("reads", 1, w.reads)
 		}},
 		"ThenRefused": {"a refusal after its cause was closed is logged, and the handler is not called again",
-			func(w *world) {
+			func(w *harness) {
 				w.loseAnswer(1)
 				p := w.start(onCreate("a", patches("big", "spec", "size")), onUpdate("u", ok))
 				p.step()
@@ -101,22 +101,23 @@ func TestLostAnswers(t *testing.T) {
 				p.settle()
 				w.wantCalls("all", "0s create a")
 				if !w.hasLogged("refused", `"handler"="a"`) {
-					w.t.Errorf("the refusal is not logged: %v", w.logged)
+					w.t.Errorf("the refusal is not logged: %v", w.logLines)
 				}
 				w.want("memory", true, p.memory.IsEmpty())
 			}},
-		"ThenGone": {"an object that was deleted after a lost answer is gone, without a second error", func(w *world) {
-			w.loseAnswer(1)
-			p := w.start(onCreate("a", ok))
-			body := w.stored()
-			_, err := p.passOver(body)
-			w.delete()
-			next, again := p.passOver(body)
-			if err == nil || again != nil || !next.Gone {
-				w.t.Errorf("want an error, then a deleted object; got %v, then %v and %v", err, again, next.Gone)
-			}
-		}},
-		"ThenReplaced": {"an object that was replaced after a lost answer is gone", func(w *world) {
+		"ThenGone": {"an object that was deleted after a lost answer is gone, without a second error",
+			func(w *harness) {
+				w.loseAnswer(1)
+				p := w.start(onCreate("a", ok))
+				body := w.stored()
+				_, err := p.passOver(body)
+				w.delete()
+				next, again := p.passOver(body)
+				if err == nil || again != nil || !next.Gone {
+					w.t.Errorf("want an error, then a deleted object; got %v, then %v and %v", err, again, next.Gone)
+				}
+			}},
+		"ThenReplaced": {"an object that was replaced after a lost answer is gone", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok))
 			body := w.stored()
@@ -127,7 +128,7 @@ func TestLostAnswers(t *testing.T) {
 			}
 			w.wantAt("the other object", nil, "metadata", "annotations")
 		}},
-		"StaleCache": {"a stale cache after a lost answer causes no further call", func(w *world) {
+		"StaleCache": {"a stale cache after a lost answer causes no further call", func(w *harness) {
 			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			body := w.stored()

@@ -13,12 +13,14 @@ import (
 // TestMalformed shows that malformed memory blocks an object, but not its deletion (deviation D-malformed).
 func TestMalformed(t *testing.T) {
 	cases := map[string]struct{ reason, name, text string }{
-		"Diffbase":     {"a malformed last-handled configuration blocks the object", handled, "{"},
-		"DiffbaseList": {"a last-handled configuration that is not a JSON object blocks the object", handled, "[]"},
-		"Interim":      {"malformed interim memory blocks the object, because an edit could be lost", interim, "oops"},
-		"Record":       {"a malformed record blocks the object until it is repaired", prefix + "/a", "{"},
-		"RecordType":   {"a malformed number of attempts blocks the object", prefix + "/a", `{"retries":"many"}`},
-		"OtherRecord":  {"a malformed record of a handler for another cause blocks the object", prefix + "/u", "{"},
+		"Diffbase": {"a malformed last-handled configuration blocks the object", handledAnnotation, "{"},
+		"DiffbaseList": {"a last-handled configuration that is not a JSON object blocks the object", handledAnnotation,
+			"[]"},
+		"Interim": {"malformed interim memory blocks the object, because an edit could be lost", interimAnnotation,
+			"oops"},
+		"Record":      {"a malformed record blocks the object until it is repaired", prefix + "/a", "{"},
+		"RecordType":  {"a malformed number of attempts blocks the object", prefix + "/a", `{"retries":"many"}`},
+		"OtherRecord": {"a malformed record of a handler for another cause blocks the object", prefix + "/u", "{"},
 	}
 	registered := func() []*handlers.Handler {
 		return []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok),
@@ -26,7 +28,7 @@ func TestMalformed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		run(t, map[string]scenario{
-			name: {tc.reason, func(w *world) {
+			name: {tc.reason, func(w *harness) {
 				w.set(tc.text, "metadata", "annotations", tc.name)
 				p := w.start(registered()...)
 				_, err := p.pass()
@@ -43,7 +45,7 @@ func TestMalformed(t *testing.T) {
 			}},
 			name +
 				"Deleted": {"malformed memory does not block a deletion, which is retried as usual",
-				func(w *world) {
+				func(w *harness) {
 					w.start(registered()...).settle()
 					w.set(tc.text, "metadata", "annotations", tc.name)
 					w.delete()
@@ -72,7 +74,7 @@ func TestMalformedRecordsAreLogged(t *testing.T) {
 		"Most": {"16 malformed records are logged once each", 16, false},
 		"Many": {"more than 16 malformed records are logged again, because the memory for them is limited", 17, true},
 	} {
-		cases[name] = scenario{c.reason, func(w *world) {
+		cases[name] = scenario{c.reason, func(w *harness) {
 			registered := []*handlers.Handler{onDelete("d", fails(9, temporaryError{time.Hour}))}
 			for i := range c.n {
 				registered = append(registered, onCreate(part(i), ok))
@@ -88,7 +90,7 @@ func TestMalformedRecordsAreLogged(t *testing.T) {
 			}
 			for i := range c.n {
 				told := 0
-				for _, line := range w.logged {
+				for _, line := range w.logLines {
 					if strings.Contains(line, "Ignoring malformed progress") && strings.Contains(line, part(i)) {
 						told++
 					}

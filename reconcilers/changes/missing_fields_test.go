@@ -13,7 +13,7 @@ import (
 )
 
 // onField returns a handler of one field that records the old and the new value.
-func (w *world) onField(id string, path ...string) *handlers.Handler {
+func (w *harness) onField(id string, path ...string) *handlers.Handler {
 	h := &handlers.Handler{ID: id, Field: path, NeedsChange: true}
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		before, after, _ := h.ViewCause(c.Cause)
@@ -29,7 +29,7 @@ func (w *world) onField(id string, path ...string) *handlers.Handler {
 // handlers of this field (deviation D-field-in-scalar).
 func TestFieldsInsideOfScalars(t *testing.T) {
 	run(t, map[string]scenario{
-		"Others": {"a missing field of one handler does not affect other handlers", func(w *world) {
+		"Others": {"a missing field of one handler does not affect other handlers", func(w *harness) {
 			p := w.start(
 				w.onField("f", "spec", "field", "c"), onCreate("a", ok), onUpdate("u", ok),
 				w.onField("g", "spec", "field"),
@@ -44,13 +44,13 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.wantClean("all")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"Told": {"the log names the handlers of the missing field", func(w *world) {
+		"Told": {"the log names the handlers of the missing field", func(w *harness) {
 			w.start(
 				w.onField("f", "spec", "field", "c"), onCreate("a", ok), w.onField("g", "spec", "field"),
 			).settle()
 			w.want("logged", true, w.hasLogged("cannot have the field of a handler", `"handlers"=["f"]`))
 		}},
-		"Becomes": {"the field is added and removed with the mapping that contains it", func(w *world) {
+		"Becomes": {"the field is added and removed with the mapping that contains it", func(w *harness) {
 			p := w.start(w.onField("f", "spec", "field", "c"), onUpdate("u", ok))
 			p.settle()
 			w.set(map[string]any{"c": int64(1)}, "spec", "field")
@@ -62,7 +62,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			p.settle()
 			w.wantCalls("settled")
 		}},
-		"Outside": {"a missing field outside of the essence is added and removed with its mapping", func(w *world) {
+		"Outside": {"a missing field outside of the essence is added and removed with its mapping", func(w *harness) {
 			w.set("text", "status", "a")
 			p := w.start(w.onField("f", "status", "a", "b"), onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
@@ -74,14 +74,15 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			p.settle()
 			w.wantCalls("a mapping", "0s update f: <nil>, 1", "0s update u")
 			w.want(
-				"handled last", map[string]any{"a": map[string]any{"b": int64(1)}}, at(w.annotation(handled), "status"),
+				"handled last", map[string]any{"a": map[string]any{"b": int64(1)}},
+				at(w.annotation(handledAnnotation), "status"),
 			)
 			w.set("text", "status", "a")
 			p.settle()
 			w.wantCalls("a text again", "0s update f: 1, <nil>", "0s update u")
-			w.want("handled last", nil, at(w.annotation(handled), "status"))
+			w.want("handled last", nil, at(w.annotation(handledAnnotation), "status"))
 		}},
-		"Two": {"a missing field does not affect the handler of an existing field", func(w *world) {
+		"Two": {"a missing field does not affect the handler of an existing field", func(w *harness) {
 			w.set(map[string]any{"x": int64(1)}, "status", "b")
 			w.set([]any{int64(1)}, "status", "a")
 			p := w.start(w.onField("f", "status", "a", "0"), w.onField("g", "status", "b", "x"))
@@ -91,7 +92,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			p.settle()
 			w.wantCalls("update", "0s update g: 1, 2")
 		}},
-		"Deleted": {"an object with a missing field is deleted as usual", func(w *world) {
+		"Deleted": {"an object with a missing field is deleted as usual", func(w *harness) {
 			p := w.start(w.onField("f", "spec", "field", "c"), onDelete("d", ok))
 			p.settle()
 			w.delete()
@@ -99,7 +100,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.wantCalls("all", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Patterns": {"a missing field matches a handler for an absent value", func(w *world) {
+		"Patterns": {"a missing field matches a handler for an absent value", func(w *harness) {
 			absent, present := onCreate("absent", ok), onCreate("present", ok)
 			for _, h := range []*handlers.Handler{absent, present} {
 				h.Field = diff.Path{"spec", "field", "c"}
@@ -130,7 +131,7 @@ func TestMissingFieldsAreLogged(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			run(t, map[string]scenario{"": {tc.reason, func(w *world) {
+			run(t, map[string]scenario{"": {tc.reason, func(w *harness) {
 				w.edit(func(body map[string]any) {
 					body["spec"].(map[string]any)["null"] = nil
 					put(body, []any{"x"}, "spec", "list")
@@ -143,7 +144,7 @@ func TestMissingFieldsAreLogged(t *testing.T) {
 					p.settle()
 				}
 				told := 0
-				for _, line := range w.logged {
+				for _, line := range w.logLines {
 					if strings.Contains(
 						line, "cannot have the field",
 					) && strings.Contains(line, tc.path) && strings.Contains(line, `"handlers"=["f"]`) {
@@ -151,7 +152,7 @@ func TestMissingFieldsAreLogged(t *testing.T) {
 					}
 				}
 				if d := cmp.Diff(tc.want, told); d != "" {
-					t.Errorf("%s: lines: -want, +got:\n%s\n%s", tc.reason, d, strings.Join(w.logged, "\n"))
+					t.Errorf("%s: lines: -want, +got:\n%s\n%s", tc.reason, d, strings.Join(w.logLines, "\n"))
 				}
 				if tc.want == 0 && !p.memory.IsEmpty() {
 					t.Error("the memory is not idle")

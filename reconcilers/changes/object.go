@@ -27,30 +27,30 @@ type object struct {
 	handling *ChangeHandling
 	memory   *Memory
 
-	body    map[string]any       // the newest known state: each write replaces it by the answer
-	opened  *jsontext.LazyObject // the same, with its text if it has one
-	kept    map[string]any       // the same as storages see it: see [ChangeHandling.withSeparateMemory]
-	own     map[string]any       // the same without memory that belongs to another object
-	found   *execution.State     // the records that the round has found
-	present diffbase.Essence     // the essence of own, once it is built
-	foreign map[string]any       // the merge-patch from body to own; nil if they are equal
-	answer  *jsontext.LazyObject // the last answer in this pass; nil if it was the last one about the object
+	body        map[string]any       // the newest known state: each write replaces it by the answer
+	lazyBody    *jsontext.LazyObject // the same, with its text if it has one
+	storageBody map[string]any       // the same as storages see it: see [ChangeHandling.withSeparateMemory]
+	ownBody     map[string]any       // the same without memory that belongs to another object
+	state       *execution.State     // the records that the round has found
+	essence     diffbase.Essence     // the essence of own, once it is built
+	foreign     map[string]any       // the merge-patch from body to own; nil if they are equal
+	answer      *jsontext.LazyObject // the last answer in this pass; nil if it was the last one about the object
 
-	looked map[string]any // the body that the round has observed, if the round has written since
-	stored map[string]any // annotations that the round has stored for the engine; nil values were removed
+	observedBody      map[string]any // the body that the round has observed, if the round has written since
+	storedAnnotations map[string]any // annotations that the round has stored for the engine; nil values were removed
 
-	gone     bool        // the object does not exist any more, or was replaced under its name
-	released bool        // our write removed the last finalizer: the object is gone
-	refusal  error       // of the status, by the last write
-	restored []diff.Path // the fields that the last write removed, and that the server put back
-	misread  bool        // a record could not be read
+	gone                bool        // the object does not exist any more, or was replaced under its name
+	released            bool        // our write removed the last finalizer: the object is gone
+	statusRefusal       error       // of the status, by the last write
+	restoredFields      []diff.Path // the fields that the last write removed, and that the server put back
+	hasUnreadableRecord bool        // a record could not be read
 
 	recordsLost bool // all records are missing that our last write left
 }
 
 // refreshIfUncertain reads the object live if the answer to our last write was lost: the known state can be older.
 func (o *object) refreshIfUncertain(ctx context.Context) error {
-	if !o.memory.uncertain {
+	if !o.memory.isLastWriteUncertain {
 		return nil
 	}
 	ctx, cancel := o.handling.WriteContext(ctx)
@@ -63,7 +63,7 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	o.memory.uncertain = false
+	o.memory.isLastWriteUncertain = false
 	o.acceptState(jsontext.NewFromValue(body), false)
 	return nil
 }
@@ -80,9 +80,9 @@ func (o *object) sendPatch(ctx context.Context, patch patching.Patch) error {
 	return o.writePatch(ctx, patch, false)
 }
 
-// writePatch is like send. But if the status decides and is refused, nothing is written to the main resource.
+// writePatch is like sendPatch. But if the status decides and is refused, the main resource is not written.
 func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDecides bool) error {
-	o.refusal = nil
+	o.statusRefusal = nil
 	err := o.ignoreIfDeleting(ctx, progress.Flush(o.handling.Progress))
 	if err != nil || patch.IsEmpty() {
 		return err
@@ -97,13 +97,13 @@ func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDec
 		}
 		return body, err
 	}
-	target := patching.Target{Body: seen, Opened: o.opened, StatusDecides: statusDecides}
+	target := patching.Target{Body: seen, LazyBody: o.lazyBody, StopIfStatusRefused: statusDecides}
 	result, err := o.handling.WritePatch(ctx, "", target, patch, refetch)
-	o.memory.uncertain = isWriteUncertain(err)
+	o.memory.isLastWriteUncertain = isWriteUncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil
 	}
-	o.refusal, o.restored = result.StatusRefused, result.Restored
+	o.statusRefusal, o.restoredFields = result.StatusRefusal, result.RestoredFields
 	latest := newerBody(fresh, result.Body)
 	o.acceptState(withText(latest, result.Answer), result.Released)
 	o.noteStored(annotationsOf(patch.Merge))
@@ -124,10 +124,10 @@ func (o *object) noteStored(annotations map[string]any) {
 	if len(annotations) == 0 {
 		return
 	}
-	all := make(map[string]any, len(o.stored)+len(annotations))
-	maps.Copy(all, o.stored)
+	all := make(map[string]any, len(o.storedAnnotations)+len(annotations))
+	maps.Copy(all, o.storedAnnotations)
 	maps.Copy(all, annotations)
-	o.stored = all
+	o.storedAnnotations = all
 }
 
 // removeTouch removes Kopf's touch annotation, by which Kopf wakes itself up: if Kopf was stopped, it stays on the
@@ -157,13 +157,13 @@ func (o *object) sendTransform(ctx context.Context, transform patching.Transform
 // acceptState continues with the newest state of the object, also if the write as a whole has failed.
 func (o *object) acceptState(latest *jsontext.LazyObject, last bool) {
 	if body, err := latest.Value(); err == nil && body != nil {
-		if o.looked == nil {
-			o.looked = o.body
+		if o.observedBody == nil {
+			o.observedBody = o.body
 		}
-		o.body, o.opened, o.answer = body, latest, latest
+		o.body, o.lazyBody, o.answer = body, latest, latest
 		_ = o.separateForeignMemory() // each round starts with it, and handles its errors
-		if o.found != nil {
-			o.found.ForgetRecords()
+		if o.state != nil {
+			o.state.ForgetRecords()
 		}
 	}
 	if last {
@@ -215,21 +215,21 @@ func (o *object) readRecords(ctx context.Context) (*execution.State, error) {
 		o.recordsLost = true
 		state, err = execution.RestoreState(read, h.HandlerIDs(), nil, "", h.Now())
 	}
-	o.found = state
+	o.state = state
 	return state, err
 }
 
 // readRecord reads the record of one handler, from memory if the object cannot store it.
 func (o *object) readRecord(ctx context.Context, id string) (*progress.Record, error) {
-	if kept, ok := o.memory.records[id]; ok {
+	if kept, ok := o.memory.unstoredRecords[id]; ok {
 		return &kept, nil
 	}
-	record, err := o.handling.Progress.Fetch(o.own, id)
-	o.misread = o.misread || err != nil && patching.IsBeingDeleted(o.body)
+	record, err := o.handling.Progress.Fetch(o.ownBody, id)
+	o.hasUnreadableRecord = o.hasUnreadableRecord || err != nil && patching.IsBeingDeleted(o.body)
 	if err := o.ignoreIfDeleting(ctx, err); err != nil {
 		return nil, err
 	}
-	if kept, ok := o.memory.open.byID[id]; ok && record == nil && o.recordsLost {
+	if kept, ok := o.memory.openRecords.byID[id]; ok && record == nil && o.recordsLost {
 		return &kept, nil
 	}
 	return record, nil
@@ -245,15 +245,15 @@ func (o *object) isBound() bool {
 
 // hasLostRecords reports whether all records are missing that our last write left.
 func (o *object) hasLostRecords(found *execution.State) bool {
-	open := o.memory.open
-	if len(open.byID) == 0 || open.of != o.handling || o.isBound() {
+	open := o.memory.openRecords
+	if len(open.byID) == 0 || open.handling != o.handling || o.isBound() {
 		return false
 	}
 	for id := range open.byID {
 		record, err := found.FetchRecord(id)
 		// The state can return a record from memory, or skip a malformed one. Only the object shows whether it is lost.
-		if _, isInMemory := o.memory.records[id]; isInMemory || record == nil && err == nil && o.misread {
-			record, err = o.handling.Progress.Fetch(o.own, id)
+		if _, held := o.memory.unstoredRecords[id]; held || record == nil && err == nil && o.hasUnreadableRecord {
+			record, err = o.handling.Progress.Fetch(o.ownBody, id)
 		}
 		if err != nil || record != nil {
 			return false
@@ -278,22 +278,22 @@ func (o *object) ignoreIfDeleting(ctx context.Context, err error) error {
 
 // separateForeignMemory removes from own the memory that was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
-	o.kept, o.own, o.foreign, o.present = o.body, o.body, nil, nil
+	o.storageBody, o.ownBody, o.foreign, o.essence = o.body, o.body, nil, nil
 	owner, bound := annotationsOf(o.body)[o.handling.bindingKey(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.ObjectUID(o.body) {
 		return nil
 	}
-	if o.handling.Interim.annotations.Bound != "" && o.memory.losses != nil {
+	if o.handling.InterimStorage.annotations.Bound != "" && o.memory.losses != nil {
 		// The copy has replaced our memory, and would do so again: store ours under different keys.
-		o.kept = o.handling.withSeparateMemory(o.body)
-		o.own = o.kept
+		o.storageBody = o.handling.withSeparateMemory(o.body)
+		o.ownBody = o.storageBody
 		return nil
 	}
 	merge, err := o.handling.removalOfMemory(o.body)
 	patch := patching.Patch{Merge: merge}
 	o.foreign = patch.Merge
 	// A merge-patch alone cannot fail.
-	o.own, _ = patch.ApplyTo(o.body)
+	o.ownBody, _ = patch.ApplyTo(o.body)
 	return err
 }
 
@@ -311,7 +311,7 @@ func (h *ChangeHandling) withSeparateMemory(body map[string]any) map[string]any 
 // their annotations to their replica sets.
 func (h *ChangeHandling) bindingKey(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.Interim.annotations.Bound, name))
+	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.InterimStorage.annotations.Bound, name))
 }
 
 // removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other
@@ -326,7 +326,7 @@ func (h *ChangeHandling) removalOfMemory(body map[string]any) (merge map[string]
 		}
 		err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, id))
 	}
-	h.Interim.PurgeEssence(&patch, body)
+	h.InterimStorage.PurgeEssence(&patch, body)
 	if key := h.failuresKey(body); annotationsOf(body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}

@@ -22,22 +22,22 @@ import (
 // observation is the result of comparing the object with the memory on it, at the start of a round.
 type observation struct {
 	control
-	cause        *cause.Cause
-	stored       diffbase.Essence // the last-handled configuration as stored
-	interim      diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
-	lost         bool             // the object was handled, and another client has removed that memory
-	staleInterim bool             // the interim essence on the object belongs to another cause
-	state        *execution.State // first all records of our handlers, later the progress for the cause
+	cause           *cause.Cause
+	lastHandled     diffbase.Essence // the last-handled configuration as stored
+	interimEssence  diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
+	memoryLost      bool             // the object was handled, and another client has removed that memory
+	hasStaleInterim bool             // the interim essence on the object belongs to another cause
+	state           *execution.State // first all records of our handlers, later the progress for the cause
 }
 
-// storing adds one form of an essence to a merge-patch.
-type storing func(patch, body map[string]any, form diffbase.Essence) error
+// storeFunc adds one form of an essence to a merge-patch.
+type storeFunc func(patch, body map[string]any, form diffbase.Essence) error
 
 // observeObject detects the cause by comparing the object with the memory on it. It reads the whole memory before any
 // write: an object with malformed memory is not modified.
 func (p *pass) observeObject(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
-	o.looked, o.stored = nil, nil
+	o.observedBody, o.storedAnnotations = nil, nil
 	// Everything below reads the object's own memory only.
 	if err := o.ignoreIfDeleting(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
@@ -56,25 +56,25 @@ func (p *pass) observeObject(ctx context.Context) (*observation, error) {
 	}
 	// No record is left, so none can be lost later.
 	if len(seen.state.AllStates()) == 0 {
-		p.memory.open = openRecords{}
+		p.memory.openRecords = openRecords{}
 	}
 	p.logMissingFields(ctx)
 	// Secret and large values are stored as digests. The last-handled essence is restored from them by comparison with
 	// the present one.
-	then, veiled := h.Lens.Redaction.RestoreEssence(o.body, seen.stored, now)
-	switch handled := &p.memory.Handled; {
-	case seen.stored != nil:
+	then, veiled := h.Lens.Redaction.RestoreEssence(o.body, seen.lastHandled, now)
+	switch handled := &p.memory.HandledState; {
+	case seen.lastHandled != nil:
 		handled.Hash = cause.HashEssence(then)
 	case handled.Hash == 0 || o.isBound(): // never handled, or its annotations were removed on purpose
 	// The memory is lost. The hash in this process still detects whether the object has changed.
 	case handled.Hash == cause.HashEssence(now):
-		seen.lost, then = true, now
+		seen.memoryLost, then = true, now
 	default:
-		seen.lost = true
+		seen.memoryLost = true
 		then, veiled = h.Lens.Redaction.UnknownEssence(now)
 	}
 	observed := cause.Observation{
-		Body: o.body, Object: o.opened, Finalizer: h.Finalizer, Old: then, New: now, Veiled: veiled,
+		Body: o.body, Object: o.lazyBody, Finalizer: h.Finalizer, Old: then, New: now, VeiledPaths: veiled,
 		Initial: p.memory.Initial,
 	}
 	seen.cause = cause.Detect(observed)
@@ -91,24 +91,24 @@ func (o *object) readEssences(
 	lens := o.handling.Lens
 	now, err = o.presentEssence()
 	if err = o.ignoreIfDeleting(ctx, err); err == nil {
-		seen.stored, err = lens.Last(o.own, now)
+		seen.lastHandled, err = lens.Last(o.ownBody, now)
 		err = o.ignoreIfDeleting(ctx, err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	interim, beside, err := o.handling.Interim.readWithPrecondition(o.own)
+	interim, beside, err := o.handling.InterimStorage.readWithPrecondition(o.ownBody)
 	interim, err = lens.ComparableEssence(interim, err)
-	seen.interim, _ = lens.Redaction.RestoreEssence(o.body, interim, now)
+	seen.interimEssence, _ = lens.Redaction.RestoreEssence(o.body, interim, now)
 	return now, beside, o.ignoreIfDeleting(ctx, err)
 }
 
 // presentEssence returns the essence of the object, which is built once for each state.
 func (o *object) presentEssence() (now diffbase.Essence, err error) {
-	if o.present == nil {
-		o.present, err = o.handling.Lens.New(o.own)
+	if o.essence == nil {
+		o.essence, err = o.handling.Lens.New(o.ownBody)
 	}
-	return o.present, err
+	return o.essence, err
 }
 
 // logMissingFields logs which fields of handlers the object cannot have, because a value on the path is not a mapping.
@@ -120,10 +120,10 @@ func (p *pass) logMissingFields(ctx context.Context) {
 		names = append(names, field.String())
 	}
 	said := strings.Join(names, ", ")
-	if said == p.memory.missingFields {
+	if said == p.memory.loggedMissingFields {
 		return
 	}
-	p.memory.missingFields = said
+	p.memory.loggedMissingFields = said
 	if said != "" {
 		logging.Warn(logf.FromContext(ctx), "Object cannot have the field of a handler, as a value on its path is not "+
 			"a mapping; calling the other handlers", "fields", names, "handlers", p.handlersOf(fields))
@@ -175,13 +175,13 @@ func (o *object) memoryFits(patch *patching.Patch, handled diffbase.Essence) boo
 
 // storeFitting stores the first form of the essence that fits. It returns the size of the annotations with the best
 // form.
-func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storing) (first int, err error) {
+func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storeFunc) (first int, err error) {
 	// The forms get smaller. If none fits, the last one stays in the patch, and the API server decides.
 	for form, err := range o.handling.Lens.Redaction.StoredForms(o.body, essence) {
 		if err != nil {
 			return first, err
 		}
-		if err := store(patch.Merge, o.kept, form); err != nil {
+		if err := store(patch.Merge, o.storageBody, form); err != nil {
 			return first, err
 		}
 		size := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
@@ -196,7 +196,7 @@ func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, s
 // storeInterim stores the essence with its precondition.
 func (o *object) storeInterim(patch *patching.Patch, essence diffbase.Essence, valid precondition) error {
 	_, err := o.storeFitting(patch, essence, func(patch, body map[string]any, form diffbase.Essence) error {
-		return o.handling.Interim.storeUnder(patch, body, form, valid)
+		return o.handling.InterimStorage.storeUnder(patch, body, form, valid)
 	})
 	return err
 }
@@ -217,13 +217,13 @@ func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Esse
 	if err != nil {
 		return err
 	}
-	return o.storeInterim(patch, essence, precondition{handled: handled})
+	return o.storeInterim(patch, essence, precondition{handledFingerprint: handled})
 }
 
 // applyMergePatch returns the object with the merge-patch, without the transformations.
 func (o *object) applyMergePatch(patch *patching.Patch) (map[string]any, error) {
 	merging := patching.Patch{Merge: patch.Merge}
-	return merging.ApplyTo(o.kept)
+	return merging.ApplyTo(o.storageBody)
 }
 
 // storeInterimOf stores the essence that the first successful handler saw until the cause ends. It does nothing if no
@@ -233,21 +233,21 @@ func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error 
 	if err != nil || found == nil {
 		return err
 	}
-	fingerprint, err := cause.EssenceFingerprint(handled.seen.stored)
+	fingerprint, err := cause.EssenceFingerprint(handled.observation.lastHandled)
 	if err != nil {
 		return err
 	}
-	return o.storeInterim(patch, handled.interim, precondition{handled: fingerprint, success: found})
+	return o.storeInterim(patch, handled.interimEssence, precondition{handledFingerprint: fingerprint, success: found})
 }
 
 // hasInterimOf reports whether the object has this interim essence for the open cause after the patch. The stored one
 // can be stale or belong to no open cause, and the patch can remove the record that its precondition needs.
 func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
-	stored, beside, err := o.handling.Interim.readWithPrecondition(o.kept)
+	stored, beside, err := o.handling.InterimStorage.readWithPrecondition(o.storageBody)
 	switch {
 	case err != nil || stored == nil || beside != nil && beside.success == nil:
 		return false
-	case beside == nil && handled.seen.interim == nil: // stale before the handlers of this pass succeeded
+	case beside == nil && handled.observation.interimEssence == nil: // stale before the handlers of this pass succeeded
 		return false
 	}
 	read := func(id string) (*progress.Record, error) {
@@ -261,12 +261,12 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 		}
 		return o.handling.Progress.Fetch(after, id)
 	}
-	if valid, err := beside.isMet(handled.seen, read); err != nil || !valid {
+	if valid, err := beside.isMet(handled.observation, read); err != nil || !valid {
 		return false
 	}
 	// Compare in the restored form: the stored one can have digests.
-	recalled, _ := o.handling.Lens.Redaction.RestoreEssence(o.body, stored, handled.interim)
-	return diff.Equal(essenceValue(recalled), essenceValue(handled.interim))
+	recalled, _ := o.handling.Lens.Redaction.RestoreEssence(o.body, stored, handled.interimEssence)
+	return diff.Equal(essenceValue(recalled), essenceValue(handled.interimEssence))
 }
 
 // checkMemoryKept returns an error if the API server has dropped a record or the last-handled configuration from the

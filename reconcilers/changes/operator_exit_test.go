@@ -15,7 +15,7 @@ import (
 func TestExit(t *testing.T) {
 	run(t, map[string]scenario{
 		"Running": {"an exit writes finished outcomes at once; the cancelled handler is not counted",
-			func(w *world) {
+			func(w *harness) {
 				var told error
 				stubborn := func(ctx context.Context, _ *handlers.Invocation) error {
 					<-ctx.Done()
@@ -39,11 +39,11 @@ func TestExit(t *testing.T) {
 				w.wantWrites("afterwards")
 				w.wantCalls("calls", "0s create a", "0s create b")
 			}},
-		"Finishing": {"a handler that succeeds after the exit counts as successful", func(w *world) {
+		"Finishing": {"a handler that succeeds after the exit counts as successful", func(w *harness) {
 			finishing := func(ctx context.Context, c *handlers.Invocation) error {
 				<-ctx.Done()
 				time.Sleep(3 * time.Second)
-				return c.Writes.SetResult("r")
+				return c.Writer.SetResult("r")
 			}
 			p := w.start(onCreate("a", finishing), onCreate("b", ok))
 			done := p.settleInBackground()
@@ -56,7 +56,7 @@ func TestExit(t *testing.T) {
 			w.start(onCreate("a", ok), onCreate("b", ok)).settle()
 			w.wantCalls("next life", "3.5s create b")
 		}},
-		"Remembered": {"patches of an interrupted handler are written", func(w *world) {
+		"Remembered": {"patches of an interrupted handler are written", func(w *harness) {
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), takes(time.Minute))))
 			done := p.settleInBackground()
 			advanceTime(500 * time.Millisecond)
@@ -65,7 +65,7 @@ func TestExit(t *testing.T) {
 			w.wantAt("after the exit", "x", "spec", "id")
 			w.want("attempts of a", int64(0), w.record("a", "retries"))
 		}},
-		"DuringWrite": {"a handler is cancelled at once, even during a slow write", func(w *world) {
+		"DuringWrite": {"a handler is cancelled at once, even during a slow write", func(w *harness) {
 			var told time.Duration
 			p := w.start(onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
 				<-ctx.Done()
@@ -80,12 +80,12 @@ func TestExit(t *testing.T) {
 			w.want("cancelled after", 2*time.Second, told)
 			w.want("record of a", true, w.record("a", "success"))
 		}},
-		"NotBegun": {"a pass that begins during the exit calls no handler and writes nothing", func(w *world) {
+		"NotBegun": {"a pass that begins during the exit calls no handler and writes nothing", func(w *harness) {
 			p := w.start(onCreate("a", ok))
 			p.exit()
 			next, err := p.pass()
-			if err != nil || next.After != nil {
-				w.t.Errorf("want no error and no delay, got %v and %v", err, next.After)
+			if err != nil || next.RequeueAfter != nil {
+				w.t.Errorf("want no error and no delay, got %v and %v", err, next.RequeueAfter)
 			}
 			w.wantCalls("calls")
 			w.wantWrites("writes")

@@ -23,25 +23,27 @@ import (
 // outcomes holds the results of the handlers of one cause, including those that the API server does not have yet. If a
 // write fails, Memory keeps them unchanged, and the next pass writes them.
 type outcomes struct {
-	by      *ChangeHandling // the Handling that writes them
-	cause   *cause.Cause
-	seen    *observation     // the observation of the pass that writes
-	state   *execution.State // the progress of the handlers
-	interim diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
-	purging bool             // the next write removes records of former causes
-	busy    bool             // the object is being deleted, and a background handler is still running
-	called  bool             // this process has called a handler
-	ended   bool             // no handler can be called now
-	tells   bool             // the object gets conditions
-	agreed  bool             // all handlers have seen the essence that ends the cause
-	last    diffbase.Essence // the essence to store as last handled when the cause ends
-	leaves  bool             // last includes own patches that take the object out of all filters
-	keeps   bool             // handlers that keep the object have failed: the state they saw is stored as last handled
-	failed  bool             // handlers have failed permanently at the end of the cause
-	working map[string]any   // the object with the changes of the handlers; nil if they made none
+	handling             *ChangeHandling // the Handling that writes them
+	cause                *cause.Cause
+	observation          *observation     // the observation of the pass that writes
+	state                *execution.State // the progress of the handlers
+	interimEssence       diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
+	mustPurge            bool             // the next write removes records of former causes
+	hasRunningBackground bool             // the object is being deleted, and a background handler is still running
+	called               bool             // this process has called a handler
+	callsEnded           bool             // no handler can be called now
+	getsConditions       bool             // the object gets conditions
+	handlersAgree        bool             // all handlers have seen the essence that ends the cause
+	essenceToStore       diffbase.Essence // the essence to store as last handled when the cause ends
+	leavesFilters        bool             // last includes own patches that take the object out of all filters
+	// handlers that keep the object have failed: the state they saw is stored as last handled
+	hasHoldingFailure bool
+	// handlers have failed permanently at the end of the cause
+	hasFailed   bool
+	workingCopy map[string]any // the object with the changes of the handlers; nil if they made none
 
-	attempts []*execution.Attempt // those with unwritten changes or outcomes
-	pending  time.Time            // since when the oldest outcome is unwritten; zero if none is
+	attempts       []*execution.Attempt // those with unwritten changes or outcomes
+	unwrittenSince time.Time            // since when the oldest outcome is unwritten; zero if none is
 }
 
 // retryUnwritten writes the outcomes that a former pass could not write. It runs before any handler is called, as the
@@ -49,12 +51,12 @@ type outcomes struct {
 // the object is observed again after it. If the write fails again, the pass ends with the error. The exception is a
 // deletion that has begun since: its handlers are called, and see the unwritten changes.
 func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool) (left *outcomes, _ verdict, _ error) {
-	kept := p.memory.unwritten
+	kept := p.memory.unwrittenOutcomes
 	if kept == nil {
-		return nil, goOn, nil
+		return nil, continuePass, nil
 	}
 	if overtaken, err := p.dropIfOvertaken(ctx, kept, seen); err != nil || overtaken {
-		return nil, startOver, err // a resume can be left to do
+		return nil, restartPass, err // a resume can be left to do
 	}
 	// The write changes the object of the pass. Keep the observed one for the deletion handlers.
 	observed := p.object
@@ -65,28 +67,28 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished()
 		// The metrics count the end of the change in this pass.
 		if kept.canClose() {
-			p.closed = kept.cause.Reason
+			p.closedReason = kept.cause.Reason
 		}
-		return nil, startOver, nil
+		return nil, restartPass, nil
 	}
 	// Only a deletion that began after the outcomes can continue.
 	if !seen.cause.Deleting || kept.cause.Deleting {
-		return nil, stop, err
+		return nil, finishPass, err
 	}
 	logf.FromContext(ctx).Error(err, "Failed to write former changes; calling the deletion handlers, which see them")
 	observed.answer = p.object.answer // the answer stays the newest one of the API server
 	p.object, p.outcomes = observed, nil
-	return kept, goOn, nil
+	return kept, continuePass, nil
 }
 
 // dropIfOvertaken drops the outcomes from before a pause if another operator has handled the object during the pause:
 // that progress is newer. Without a pause, no other operator handles the object.
 func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
-	if kept.by == p.handling {
+	if kept.handling == p.handling {
 		return false, nil
 	}
 	// If neither the configuration nor the records differ, no other operator has continued from there.
-	same := diff.Equal(essenceValue(kept.seen.stored), essenceValue(seen.stored))
+	same := diff.Equal(essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled))
 	if same {
 		var err error
 		if same, err = kept.state.ContinuesRecords(seen.state.FetchRecord); err != nil {
@@ -95,7 +97,7 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 	}
 	// Nothing has happened in the pause: this Handling takes over.
 	if same {
-		kept.by = p.handling
+		kept.handling = p.handling
 		return false, nil
 	}
 	ids := make([]string, 0, len(kept.attempts))
@@ -106,21 +108,22 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 		"outcomes that could not be written", "handlers", ids)
 	kept.reportDecided()
 	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished()
-	p.memory.unwritten = nil
+	p.memory.unwrittenOutcomes = nil
 	return true, nil
 }
 
 // retryWrite writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
 func (p *pass) retryWrite(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
-	closed := !seen.lost && !diff.Equal(essenceValue(kept.seen.stored), essenceValue(seen.stored))
-	if closed || kept.seen.replaces && p.object.hasAnswered(kept.seen.request) {
+	before, now := essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled)
+	closed := !seen.memoryLost && !diff.Equal(before, now)
+	if closed || kept.observation.replacesCause && p.object.hasAnswered(kept.observation.request) {
 		// The cause was closed: by this very write, if its answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
 	// The outcomes are composed against the object that this pass has observed.
 	again := *seen
-	again.control = kept.seen.control // another request can have come since: it is not handled yet
-	kept.seen, kept.busy = &again, busy
+	again.control = kept.observation.control // another request can have come since: it is not handled yet
+	kept.observation, kept.hasRunningBackground = &again, busy
 	return p.saveOutcomes(ctx, kept)
 }
 
@@ -140,7 +143,7 @@ func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Atte
 		}
 		a.ReportDecided()
 	}
-	p.memory.unwritten = nil
+	p.memory.unwrittenOutcomes = nil
 	return nil
 }
 
@@ -177,8 +180,8 @@ func (p *pass) writeAttemptAlone(ctx context.Context, a *execution.Attempt) (ref
 		return err, nil
 	case err != nil || p.object.gone:
 		return nil, err
-	case patching.IsContentRefused(p.object.refusal):
-		return p.object.refusal, nil
+	case patching.IsContentRefused(p.object.statusRefusal):
+		return p.object.statusRefusal, nil
 	}
 	p.logStatusRefusal(ctx, []*execution.Attempt{a})
 	a.MarkWritten(written)
@@ -187,14 +190,14 @@ func (p *pass) writeAttemptAlone(ctx context.Context, a *execution.Attempt) (ref
 
 // logStatusRefusal logs the handlers whose status changes were dropped by a write.
 func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attempt) {
-	if p.object.refusal == nil {
+	if p.object.statusRefusal == nil {
 		return
 	}
 	ids := make([]string, 0, len(attempts))
 	for _, a := range attempts {
 		ids = append(ids, a.Call.Handler.ID)
 	}
-	logf.FromContext(ctx).Error(p.object.refusal, "API server refused the status; writing the rest, and "+
+	logf.FromContext(ctx).Error(p.object.statusRefusal, "API server refused the status; writing the rest, and "+
 		"dropping what the handlers set in the status", "handlers", ids)
 }
 
@@ -218,8 +221,8 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 func (p *pass) rejectChanges(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
 	logRefused(ctx, a, refusal)
 	a.DropUnwritten()
-	handled.working = nil // it includes changes that are not made
-	waived := handled.cause.Deleting && (p.object.refusal != nil || patching.IsTooLarge(refusal))
+	handled.workingCopy = nil // it includes changes that are not made
+	waived := handled.cause.Deleting && (p.object.statusRefusal != nil || patching.IsTooLarge(refusal))
 	// Only an attempt of this cause that had succeeded can turn into a failure.
 	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil || waived {
 		return
@@ -231,7 +234,7 @@ func (p *pass) rejectChanges(ctx context.Context, handled *outcomes, a *executio
 	}
 	// Without a success, the interim essence does not belong to any handler.
 	if found, err := handled.recordedSuccess(); err == nil && found == nil {
-		handled.interim = nil
+		handled.interimEssence = nil
 	}
 }
 
@@ -240,7 +243,7 @@ func (p *pass) reviseOutcome(handled *outcomes, a *execution.Attempt, decided ex
 	// The trace and the sub-handlers belong to the attempt, and stay.
 	decided.Trace, decided.Subrefs = a.Call.Trace, a.Outcome.Subrefs
 	a.Outcome = decided
-	handled.state.ReviseOutcome(a.Call.Handler.ID, a.Previous, decided, p.handling.Now())
+	handled.state.ReviseOutcome(a.Call.Handler.ID, a.PreviousState, decided, p.handling.Now())
 	a.ReportDecided()
 	p.journalEntry().RecordAttempt(a)
 }
@@ -272,10 +275,11 @@ func (p *pass) restoreProgress(
 	state.SelectHandlers(adapters.HandlerIDs(selected), string(seen.cause.Reason), p.handling.Now())
 	state.Compact, state.KopfTexts = p.handling.CompactSubs, p.handling.KopfTexts
 	restored := &outcomes{
-		by: p.handling, cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy,
+		handling: p.handling, cause: seen.cause, observation: seen, state: state, interimEssence: seen.interimEssence,
+		hasRunningBackground: busy,
 	}
 	if p.handling.Conditions != nil {
-		if restored.tells, err = p.getsConditions(ctx, seen.cause); err != nil {
+		if restored.getsConditions, err = p.getsConditions(ctx, seen.cause); err != nil {
 			return nil, err
 		}
 	}
@@ -286,7 +290,7 @@ func (p *pass) restoreProgress(
 	p.outcomes = restored
 	// Records of another purpose belong to a former cause.
 	if state.IsSuperseding() {
-		restored.purging = p.supersedeProgress(ctx, state, seen.cause.Reason)
+		restored.mustPurge = p.supersedeProgress(ctx, state, seen.cause.Reason)
 	}
 	// An awaited child can be ready by now.
 	for _, handler := range selected {
@@ -295,7 +299,7 @@ func (p *pass) restoreProgress(
 		}
 	}
 	// Only calls that our own writes cause can form a loop.
-	if p.own != nil {
+	if p.ownCalls != nil {
 		p.holdLoops(selected, state)
 	}
 	found, err := restored.recordedSuccess()
@@ -304,7 +308,7 @@ func (p *pass) restoreProgress(
 	}
 	// The interim essence belongs to the successful handlers of the cause. Without any, it does not count.
 	if found == nil {
-		restored.interim = nil
+		restored.interimEssence = nil
 	}
 	return selected, nil
 }
@@ -318,30 +322,31 @@ func (p *pass) supersedeProgress(ctx context.Context, state *execution.State, re
 		log.Info("Superseding the progress of a former cause", "former", storage.TextExcerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
-		p.look.NoteDropped("the unfinished " + storage.TextExcerpt(former) + " is superseded by this " + string(reason))
+		p.draft.NoteDropped(
+			"the unfinished " + storage.TextExcerpt(former) + " is superseded by this " + string(reason))
 	}
 	return state.MoveToPurpose(string(reason))
 }
 
 // recordedSuccess returns one success of a handler of the cause; nil if there is none.
 func (o *outcomes) recordedSuccess() (*success, error) {
-	return findSuccess(o.state, o.seen.state.FetchRecord)
+	return findSuccess(o.state, o.observation.state.FetchRecord)
 }
 
 // applyOutcome applies the outcome of an attempt.
 func (o *outcomes) applyOutcome(a *execution.Attempt, now time.Time) error {
 	id := a.Call.Handler.ID
-	a.Previous = *o.state.StateOf(id) // for a revision after a refused write
+	a.PreviousState = *o.state.StateOf(id) // for a revision after a refused write
 	if err := o.state.ConcludeAttempt(id, a.Outcome, now); err != nil {
 		return err
 	}
 	o.attempts, o.called = append(o.attempts, a), true
-	if o.pending.IsZero() {
-		o.pending = now
+	if o.unwrittenSince.IsZero() {
+		o.unwrittenSince = now
 	}
 	// The first success decides: its handler saw this configuration.
-	if o.interim == nil && !o.seen.replaces && a.Outcome.Final && a.Outcome.Err == nil {
-		o.interim = o.cause.New
+	if o.interimEssence == nil && !o.observation.replacesCause && a.Outcome.Final && a.Outcome.Err == nil {
+		o.interimEssence = o.cause.New
 	}
 	return nil
 }
@@ -350,7 +355,7 @@ func (o *outcomes) applyOutcome(a *execution.Attempt, now time.Time) error {
 func (o *outcomes) markWritten() {
 	o.state.MarkWritten()
 	o.reportDecided()
-	o.attempts, o.pending, o.purging = nil, time.Time{}, false
+	o.attempts, o.unwrittenSince, o.mustPurge = nil, time.Time{}, false
 }
 
 // reportDecided reports the outcomes of the attempts: they cannot change any more.
@@ -361,7 +366,9 @@ func (o *outcomes) reportDecided() {
 }
 
 // canClose reports whether the cause can be closed.
-func (o *outcomes) canClose() bool { return o.state.AllFinished() && !o.busy && !o.isKept() }
+func (o *outcomes) canClose() bool {
+	return o.state.AllFinished() && !o.hasRunningBackground && !o.isKept()
+}
 
 // isKept reports whether the deletion has failed permanently: all handlers are finished, and the failure of some keeps
 // the object.

@@ -19,22 +19,22 @@ func TestOversize(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	later := temporaryError{delay: 10 * time.Second}
-	large := func(w *world) { w.set(strings.Repeat("x", annotationsLimit), "spec", "blob") }
+	large := func(w *harness) { w.set(strings.Repeat("x", annotationsLimit), "spec", "blob") }
 	run(t, map[string]scenario{
-		"Created": {"the creation of a large object is closed with a digest and logged", func(w *world) {
+		"Created": {"the creation of a large object is closed with a digest and logged", func(w *harness) {
 			large(w)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.wantCalls("all", "0s create a")
 			w.want("errors", []error(nil), p.errs)
 			if !w.hasLogged("too large") {
-				w.t.Errorf("the digest is not logged: %v", w.logged)
+				w.t.Errorf("the digest is not logged: %v", w.logLines)
 			}
 			w.drainWrites()
 			p.settle()
 			w.wantWrites("afterwards")
 		}},
-		"Restarted": {"a large object is unchanged after a restart", func(w *world) {
+		"Restarted": {"a large object is unchanged after a restart", func(w *harness) {
 			large(w)
 			w.start(onCreate("a", ok), onUpdate("u", ok)).settle()
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onResume("r", ok))
@@ -42,7 +42,7 @@ func TestOversize(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s resume r")
 		}},
-		"Updated": {"an update of a digest has the path of the change, but no old value", func(w *world) {
+		"Updated": {"an update of a digest has the path of the change, but no old value", func(w *harness) {
 			large(w)
 			var seen diff.Diff
 			var old any
@@ -59,7 +59,7 @@ func TestOversize(t *testing.T) {
 			w.want("old", nil, old)
 		}},
 		"ManyValues": {"if not even the digests of all values fit, one digest of the whole object shows only that " +
-			"it has changed", func(w *world) {
+			"it has changed", func(w *harness) {
 			many := map[string]any{}
 			for i := range 20_000 {
 				many[fmt.Sprint("value", i)] = "x"
@@ -76,9 +76,9 @@ func TestOversize(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s update u")
 			w.want("old", diffbase.Essence{}, old)
-			w.want("stored", 1, len(w.annotation(handled).(map[string]any)))
+			w.want("stored", 1, len(w.annotation(handledAnnotation).(map[string]any)))
 		}},
-		"Shrunk": {"a large object that shrinks is stored in full again", func(w *world) {
+		"Shrunk": {"a large object that shrinks is stored in full again", func(w *harness) {
 			large(w)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
@@ -87,7 +87,7 @@ func TestOversize(t *testing.T) {
 			w.wantHandled("all", "one")
 			w.wantCalls("all", "0s create a", "0s update u")
 		}},
-		"Interim": {"interim memory of a large object is a digest, too", func(w *world) {
+		"Interim": {"interim memory of a large object is a digest, too", func(w *harness) {
 			large(w)
 			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			p := w.start(registered...)
@@ -97,18 +97,19 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b")
 			w.wantClean("all")
 		}},
-		"InterimEdited": {"an edit of a large object after the first success is handled as an update", func(w *world) {
-			large(w)
-			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
-			p := w.start(registered...)
-			p.step()
-			p.kill()
-			w.set("two", "spec", "field")
-			w.start(registered...).settle()
-			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
-			w.wantClean("all")
-		}},
-		"Reverted": {"a revert of a large object after a success is noticed by its digest", func(w *world) {
+		"InterimEdited": {"an edit of a large object after the first success is handled as an update",
+			func(w *harness) {
+				large(w)
+				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
+				p := w.start(registered...)
+				p.step()
+				p.kill()
+				w.set("two", "spec", "field")
+				w.start(registered...).settle()
+				w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
+				w.wantClean("all")
+			}},
+		"Reverted": {"a revert of a large object after a success is noticed by its digest", func(w *harness) {
 			large(w)
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
@@ -120,10 +121,10 @@ func TestOversize(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"NoRoomAtAll": {"a deletion completes without memory if the annotations of others leave no room for a " +
-			"digest", func(w *world) {
+			"digest", func(w *harness) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			p.settle()
-			w.set(nil, "metadata", "annotations", handled)
+			w.set(nil, "metadata", "annotations", handledAnnotation)
 			room := annotationsLimit - len("others")
 			for key, value := range at(w.stored(), "metadata", "annotations").(map[string]any) {
 				room -= len(key) + len(value.(string))
@@ -134,7 +135,7 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"HalfOfTheRoom": {"an essence that fits only once is updated without an error", func(w *world) {
+		"HalfOfTheRoom": {"an essence that fits only once is updated without an error", func(w *harness) {
 			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
@@ -146,17 +147,18 @@ func TestOversize(t *testing.T) {
 			w.wantHandled("update", "two")
 			w.wantClean("update")
 		}},
-		"CrowdedByOthers": {"an object without room because of annotations of others is handled once", func(w *world) {
-			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
-			w.set(
-				strings.Repeat("y", annotationsLimit/2), "metadata", "annotations",
-				"kubectl.kubernetes.io/last-applied-configuration",
-			)
-			p := w.start(onCreate("a", ok), onUpdate("u", ok))
-			p.settle()
-			w.want("errors", []error(nil), p.errs)
-			p.settle()
-			w.wantCalls("all", "0s create a")
-		}},
+		"CrowdedByOthers": {"an object without room because of annotations of others is handled once",
+			func(w *harness) {
+				w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
+				w.set(
+					strings.Repeat("y", annotationsLimit/2), "metadata", "annotations",
+					"kubectl.kubernetes.io/last-applied-configuration",
+				)
+				p := w.start(onCreate("a", ok), onUpdate("u", ok))
+				p.settle()
+				w.want("errors", []error(nil), p.errs)
+				p.settle()
+				w.wantCalls("all", "0s create a")
+			}},
 	})
 }

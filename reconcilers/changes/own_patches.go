@@ -25,32 +25,32 @@ const (
 // change would otherwise equal the state that the handlers saw. Kopf always stores that state.
 func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffbase.Essence) diffbase.Essence {
 	h, c := p.handling, handled.cause
-	handled.leaves = false
+	handled.leavesFilters = false
 	// With Kopf's formats, an object without the field is not remembered.
 	if h.KopfTexts && c.IsCreated() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
 		p.recordUnnoticed(c, unnoticedField)
 	}
 	// Without relevant own patches, the object cannot leave the filters.
-	if handled.working == nil || h.isAlike(c.Body(), handled.working, nil) {
+	if handled.workingCopy == nil || h.isAlike(c.Body(), handled.workingCopy, nil) {
 		return last
 	}
-	left, err := h.Lens.New(handled.working)
+	left, err := h.Lens.New(handled.workingCopy)
 	if err != nil || diff.Equal(essenceValue(left), essenceValue(c.New)) {
 		return last
 	}
 	// Simulate the update that the patches will cause, to find out whether any handler matches it.
 	next := cause.Detect(cause.Observation{
-		Body: handled.working, Finalizer: h.Finalizer, Old: c.New, New: left, Veiled: c.Veiled,
+		Body: handled.workingCopy, Finalizer: h.Finalizer, Old: c.New, New: left, VeiledPaths: c.VeiledPaths,
 	})
 	wanted, err := h.interestIn(ctx, next, nil)
 	switch {
-	case err != nil || wanted.Changing: // the patches follow as an update
+	case err != nil || wanted.HasChangeHandler: // the patches follow as an update
 		return last
 	case h.KopfTexts:
 		p.recordUnnoticed(c, unnoticedReturn)
 		return last
 	default:
-		handled.leaves = true
+		handled.leavesFilters = true
 		return left
 	}
 }
@@ -61,16 +61,16 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error {
 	h, c := p.handling, handled.cause
 	now, err := p.object.presentEssence()
-	if err != nil || diff.Equal(essenceValue(now), essenceValue(handled.last)) {
+	if err != nil || diff.Equal(essenceValue(now), essenceValue(handled.essenceToStore)) {
 		return nil //nolint:nilerr // the next pass reports an object that cannot be read
 	}
 	wanted, err := h.interestIn(ctx, cause.Detect(cause.Observation{
-		Body: p.object.body, Finalizer: h.Finalizer, Old: handled.last, New: now, Veiled: c.Veiled,
+		Body: p.object.body, Finalizer: h.Finalizer, Old: handled.essenceToStore, New: now, VeiledPaths: c.VeiledPaths,
 	}), nil)
-	if err != nil || !wanted.Changing {
+	if err != nil || !wanted.HasChangeHandler {
 		return nil //nolint:nilerr // a filter that fails is reported by the next pass
 	}
-	handled.leaves, handled.last = false, c.New
+	handled.leavesFilters, handled.essenceToStore = false, c.New
 	patch := patching.Patch{Merge: map[string]any{}}
 	if err := p.object.storeHandled(ctx, &patch, c.New); err != nil {
 		return err
@@ -85,7 +85,7 @@ func isUpdateOfField(h *adapters.HandlerChain) bool {
 
 // recordUnnoticed records in the journal that a later state of the object will not be noticed.
 func (p *pass) recordUnnoticed(c *cause.Cause, what string) {
-	look := p.journalEntry().StartLook(c)
+	look := p.journalEntry().StartEvaluation(c)
 	look.NoteUnnoticed(what)
 	look.AddToJournal()
 }

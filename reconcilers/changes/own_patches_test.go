@@ -25,7 +25,7 @@ func ofButton(h *handlers.Handler) {
 // it is set (deviation D-handled-patch).
 func TestButtonIsPressedAgain(t *testing.T) {
 	release := patches("done", "metadata", "annotations", "sync")
-	press := func(w *world, p *process) {
+	press := func(w *harness, p *process) {
 		w.set("update", "metadata", "annotations", "sync")
 		p.settle()
 	}
@@ -66,7 +66,7 @@ func TestButtonIsPressedAgain(t *testing.T) {
 			},
 		},
 	} {
-		scenarios[name] = scenario{tc.reason, func(w *world) {
+		scenarios[name] = scenario{tc.reason, func(w *harness) {
 			p := w.start(tc.handlers...)
 			p.handling.KopfTexts = tc.isKopf
 			told := readJournal(p)
@@ -88,7 +88,7 @@ func TestButtonIsPressedAgain(t *testing.T) {
 // TestEditBesideTheOwnPatch shows that an edit by another client during the call is noticed, even if the object does
 // not match the filters any more after the handler's own patch.
 func TestEditBesideTheOwnPatch(t *testing.T) {
-	run(t, map[string]scenario{"Edited": {"an edit during the call is handled with the next press", func(w *world) {
+	run(t, map[string]scenario{"Edited": {"an edit during the call is handled with the next press", func(w *harness) {
 		release := patches("done", "metadata", "annotations", "sync")
 		p := w.start(
 			onUpdate("h", release, when(isPressed)), onCreate("h", all(release, takesEdit(w)), when(isPressed)),
@@ -104,7 +104,7 @@ func TestEditBesideTheOwnPatch(t *testing.T) {
 }
 
 // takesEdit returns a handler during which another client edits the object.
-func takesEdit(w *world) handlers.Func {
+func takesEdit(w *harness) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error {
 		w.set("edited", "spec", "field")
 		return nil

@@ -15,12 +15,12 @@ import (
 
 // panickingStorage is a diff-base storage of a user, and the base of a progress storage; one method panics.
 type panickingStorage struct {
-	broken string
+	panickingMethod string
 	diffbase.Annotations
 }
 
 func (f *panickingStorage) breaks(method string) {
-	if f.broken == method {
+	if f.panickingMethod == method {
 		panic("no " + method)
 	}
 }
@@ -66,7 +66,7 @@ func (f fragileProgress) Purge(patch, body map[string]any, id string) {
 }
 
 // startWithPanics starts a process with these storages, which work until a test breaks a method.
-func (w *world) startWithPanics(registered ...*handlers.Handler) (*process, *panickingStorage) {
+func (w *harness) startWithPanics(registered ...*handlers.Handler) (*process, *panickingStorage) {
 	f := &panickingStorage{Annotations: diffbase.Annotations{Prefix: prefix, WithoutV1: true}}
 	own := fragileProgress{f, progress.Annotations{Prefix: prefix, WithoutV1: true}}
 	return w.startWith(stores{storages.IsolateDiffbase(f), storages.IsolateProgress(own)}, registered...), f
@@ -76,11 +76,11 @@ func (w *world) startWithPanics(registered ...*handlers.Handler) (*process, *pan
 func TestStoragesThatPanic(t *testing.T) {
 	for _, method := range []string{"Build", "Diffbase.Fetch", "Diffbase.Store", "Fetch", "Clear", "Store", "Purge"} {
 		run(t, map[string]scenario{
-			method: {"a panic of a storage is an error, and the object continues once it works", func(w *world) {
+			method: {"a panic of a storage is an error, and the object continues once it works", func(w *harness) {
 				p, f := w.startWithPanics(
 					onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok),
 				)
-				f.broken = method
+				f.panickingMethod = method
 				for range 3 {
 					_, err := p.pass()
 					if err != nil && !strings.Contains(err.Error(), "panic: no "+method) {
@@ -91,7 +91,7 @@ func TestStoragesThatPanic(t *testing.T) {
 				if _, err := p.pass(); err == nil {
 					w.t.Error("the pass succeeded, want an error")
 				}
-				f.broken = ""
+				f.panickingMethod = ""
 				p.settle()
 				if calls := w.calls(); len(calls) != 2 {
 					w.t.Errorf("want one failure and one success, got %v", calls)
@@ -101,7 +101,7 @@ func TestStoragesThatPanic(t *testing.T) {
 			}},
 			method +
 				"Deleted": {"a panic of a storage does not block a deletion, and is logged once",
-				func(w *world) {
+				func(w *harness) {
 					failing := onDelete("f", fails(9, temporaryError{10 * time.Second}), retries(3))
 					p, f := w.startWithPanics(
 						onCreate("a", ok), onDelete("d", fails(2, temporaryError{10 * time.Second})), onDelete("e", ok),
@@ -110,7 +110,7 @@ func TestStoragesThatPanic(t *testing.T) {
 					p.settle()
 					w.delete()
 					w.calls()
-					f.broken = method
+					f.panickingMethod = method
 					p.settle()
 					w.wantCalls(
 						"deletion", "0s delete d", "0s delete e", "0s delete f", "10s delete d", "10s delete f",
@@ -119,7 +119,7 @@ func TestStoragesThatPanic(t *testing.T) {
 					w.want("errors", []error(nil), p.errs)
 					w.want("stored", map[string]any(nil), w.stored())
 					told := slices.DeleteFunc(
-						w.logged, func(line string) bool { return !strings.Contains(line, "no "+method) },
+						w.logLines, func(line string) bool { return !strings.Contains(line, "no "+method) },
 					)
 					texts := map[string]bool{}
 					for _, line := range told {
@@ -136,12 +136,12 @@ func TestStoragesThatPanic(t *testing.T) {
 
 // TestForeignMemoryOfStoragesThatPanic shows the handling of a copied object if the storage panics.
 func TestForeignMemoryOfStoragesThatPanic(t *testing.T) {
-	run(t, map[string]scenario{"Copied": {"a copy waits while its foreign memory cannot be removed", func(w *world) {
+	run(t, map[string]scenario{"Copied": {"a copy waits while its foreign memory cannot be removed", func(w *harness) {
 		p, f := w.startWithPanics(onCreate("a", fails(1, temporaryError{time.Second})), onDelete("d", ok))
 		_, _ = p.pass()
-		w.set("another", "metadata", "annotations", boundTo)
+		w.set("another", "metadata", "annotations", boundToAnnotation)
 		w.calls()
-		f.broken = "Purge"
+		f.panickingMethod = "Purge"
 		if _, err := p.pass(); err == nil || len(w.calls()) > 0 {
 			w.t.Errorf("want an error and no call, got %v", err)
 		}

@@ -19,52 +19,54 @@ import (
 
 // longestSleep is the longest time between two passes over an object with a delayed handler. A wrong clock or an edited
 // record can cause any delay, and a running timer does not follow a corrected clock.
-const longestSleep = 24 * time.Hour
+const maxRequeueDelay = 24 * time.Hour
 
 // pass handles one object once. It takes several rounds if its own writes change the object.
 type pass struct {
-	handling *ChangeHandling
-	memory   *Memory
-	object   object
-	outcomes *outcomes      // of the cause whose handlers are called or written; nil before
-	closed   cause.Reason   // the reason of an older change that this pass has closed
-	exiting  bool           // the operator is exiting or paused: nothing new begins
-	lost     bool           // another client has removed our memory, and that was logged
-	rewrite  time.Duration  // the delay before lost memory is written; zero if nothing is lost
-	settled  bool           // the object does not need another pass in its present state
-	waits    bool           // the deletion handlers wait for background handlers
-	deletion bool           // the deletion of the object was handled, by this pass or before
-	look     *journal.Draft // the decisions of this round; nil if they are not recorded
-	own      *ownCalls      // of this round, if our own write has caused it; nil otherwise
-	looping  []string       // the handlers that called themselves again in this pass, and form a loop
+	handling           *ChangeHandling
+	memory             *Memory
+	object             object
+	outcomes           *outcomes      // of the cause whose handlers are called or written; nil before
+	closedReason       cause.Reason   // the reason of an older change that this pass has closed
+	exiting            bool           // the operator is exiting or paused: nothing new begins
+	memoryLost         bool           // another client has removed our memory, and that was logged
+	rewriteDelay       time.Duration  // the delay before lost memory is written; zero if nothing is lost
+	settled            bool           // the object does not need another pass in its present state
+	waitsForBackground bool           // the deletion handlers wait for background handlers
+	deletionHandled    bool           // the deletion of the object was handled, by this pass or before
+	draft              *journal.Draft // the decisions of this round; nil if they are not recorded
+	ownCalls           *ownCalls      // of this round, if our own write has caused it; nil otherwise
+	loopingHandlers    []string       // the handlers that called themselves again in this pass, and form a loop
 }
 
 // verdict is the decision of a step about the following steps.
 type verdict int
 
 const (
-	goOn      verdict = iota
-	stop              // the pass is finished
-	startOver         // our own write has changed the object: observe it again
+	continuePass verdict = iota
+	finishPass           // the pass is finished
+	restartPass          // our own write has changed the object: observe it again
 )
 
 // IsEmpty reports whether the memory is empty and can be dropped.
 func (m *Memory) IsEmpty() bool {
-	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
-		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0 &&
-		m.ownWrites == nil && m.answered == "" && !m.pauseReported
+	return !m.Initial && m.unwrittenOutcomes == nil && !m.isLastWriteUncertain && m.loggedMissingFields == "" &&
+		m.loggedLongDelays == "" &&
+		m.loggedErrors == nil && m.retriedEditHash == 0 && m.unstoredRecords == nil && m.openRecords.handling == nil &&
+		m.losses == nil && m.conditionsGeneration == 0 &&
+		m.ownWrites == nil && m.answeredRequest == "" && !m.pauseReported
 }
 
 // detachObjects drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
 func (m *Memory) detachObjects() {
-	if m.unwritten != nil {
-		m.unwritten.state.DetachObject()
-		m.unwritten.seen.state.DetachObject()
+	if m.unwrittenOutcomes != nil {
+		m.unwrittenOutcomes.state.DetachObject()
+		m.unwrittenOutcomes.observation.state.DetachObject()
 	}
 }
 
 // HasUnwrittenOutcomes reports whether outcomes of handlers could not be written yet.
-func (m *Memory) HasUnwrittenOutcomes() bool { return m.unwritten != nil }
+func (m *Memory) HasUnwrittenOutcomes() bool { return m.unwrittenOutcomes != nil }
 
 // IgnoresObject reports, without decoding the object, that a pass would have nothing to do: the kind does not have
 // conditions, or changing or background handlers, and the object has neither our finalizer nor annotations with our
@@ -73,26 +75,28 @@ func (h *ChangeHandling) IgnoresObject(object *compact.CachedObject) bool {
 	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
 	}
-	return !object.MayMention(h.Finalizer, h.Interim.annotations.Prefix)
+	return !object.MayMention(h.Finalizer, h.InterimStorage.annotations.Prefix)
 }
 
 // Reconcile makes one pass over the object. The object is shared and not modified. A *BlockedError means that the
 // object must change first. Any other error is retried later.
-func (h *ChangeHandling) Reconcile(ctx context.Context, newest *jsontext.LazyObject, memory *Memory) (Next, error) {
+func (h *ChangeHandling) Reconcile(
+	ctx context.Context, newest *jsontext.LazyObject, memory *Memory,
+) (PassResult, error) {
 	body, err := newest.Value()
 	if err != nil {
-		return Next{}, err
+		return PassResult{}, err
 	}
-	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
+	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, lazyBody: newest}}
 	// The decisions of the last round are recorded on every return.
-	defer func() { p.look.AddToJournal(); memory.detachObjects() }()
-	for range rounds {
+	defer func() { p.draft.AddToJournal(); memory.detachObjects() }()
+	for range maxRounds {
 		verdict, err := p.runRound(ctx)
-		p.settled = err == nil && verdict == stop && p.isSettled()
-		if err != nil || verdict != startOver || p.object.gone {
+		p.settled = err == nil && verdict == finishPass && p.isSettled()
+		if err != nil || verdict != restartPass || p.object.gone {
 			if p.object.gone { // if a stale cache shows the object again, the pass reads it live first
 				p.reportAllDecided()
-				*memory = Memory{uncertain: true}
+				*memory = Memory{isLastWriteUncertain: true}
 			}
 			p.logLongDelays(ctx)
 			return p.passResult(), err
@@ -103,7 +107,7 @@ func (h *ChangeHandling) Reconcile(ctx context.Context, newest *jsontext.LazyObj
 
 // reportAllDecided reports the outcomes of an object that is gone: their writes will never happen.
 func (p *pass) reportAllDecided() {
-	for _, left := range []*outcomes{p.outcomes, p.memory.unwritten} {
+	for _, left := range []*outcomes{p.outcomes, p.memory.unwrittenOutcomes} {
 		if left != nil {
 			left.reportDecided()
 		}
@@ -113,79 +117,80 @@ func (p *pass) reportAllDecided() {
 // runRound executes the steps of a pass once, for the newest known object. A step that changes the object for the
 // following ones returns startOver. A step that finds the object gone ends the pass.
 func (p *pass) runRound(ctx context.Context) (verdict, error) {
-	p.outcomes, p.own, p.rewrite = nil, nil, 0
+	p.outcomes, p.ownCalls, p.rewriteDelay = nil, nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
-		return stop, err
+		return finishPass, err
 	}
 	seen, err := p.observeObject(ctx)
 	if err != nil {
-		return stop, err
+		return finishPass, err
 	}
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
-	p.look = p.journalEntry().StartLook(seen.cause)
+	p.draft = p.journalEntry().StartEvaluation(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
-		return stop, err
+		return finishPass, err
 	}
-	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.busy) // first, so that no results can be lost
-	if next != goOn || err != nil {
+	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.hasRunningBackground) // first: no result may be lost
+	if next != continuePass || err != nil {
 		return next, err
 	}
-	if next, err := p.checkInterest(ctx, seen, &wanted); next != goOn || err != nil {
+	if next, err := p.checkInterest(ctx, seen, &wanted); next != continuePass || err != nil {
 		return next, err
 	}
-	if next, err := p.restoreLost(ctx, seen, wanted); next != goOn || err != nil {
+	if next, err := p.restoreLost(ctx, seen, wanted); next != continuePass || err != nil {
 		return next, err
 	}
-	if next, err := p.syncStorages(ctx, seen, wanted); next != goOn || err != nil {
+	if next, err := p.syncStorages(ctx, seen, wanted); next != continuePass || err != nil {
 		return next, err
 	}
-	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != goOn || err != nil {
+	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != continuePass || err != nil {
 		return next, err
 	}
-	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
-		if err == nil && next == stop && p.handling.Conditions != nil {
+	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != continuePass || err != nil {
+		if err == nil && next == finishPass && p.handling.Conditions != nil {
 			err = p.updateOutdatedConditions(ctx, seen.cause)
 		}
 		return next, err
 	}
 	// Deletion handlers must not run beside background handlers that still use the object.
 	if seen.cause.Reason == cause.Delete {
-		if p.waits = p.awaitsBackground(seen.cause); p.waits {
-			return stop, nil
+		if p.waitsForBackground = p.awaitsBackground(seen.cause); p.waitsForBackground {
+			return finishPass, nil
 		}
 	}
-	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
+	selected, err := p.restoreProgress(ctx, seen, wanted.hasRunningBackground, unwritten)
 	if err != nil {
-		return stop, err
+		return finishPass, err
 	}
 	if p.outcomes.isKept() {
-		if next, err := p.retryHolders(ctx); next != goOn || err != nil {
+		if next, err := p.retryHolders(ctx); next != continuePass || err != nil {
 			return next, err
 		}
 	}
-	p.deletion = p.deletion || seen.cause.Reason == cause.Delete
+	p.deletionHandled = p.deletionHandled || seen.cause.Reason == cause.Delete
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
-		return stop, err
+		return finishPass, err
 	}
-	return stop, p.closeOrContinue(ctx)
+	return finishPass, p.closeOrContinue(ctx)
 }
 
 // journalEntry returns the journal's entry of the object.
 func (p *pass) journalEntry() journal.ObjectJournal { return p.handling.Journal.ForBody(p.object.body) }
 
 // passResult returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
-func (p *pass) passResult() Next {
-	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
-	next.Closed, next.Settled, next.Lost, next.Deletion = p.closed, p.settled, p.lost, p.deletion
-	next.Looping = p.looping
-	if p.rewrite > 0 && !p.object.gone {
-		next.After = &p.rewrite
+func (p *pass) passResult() PassResult {
+	next := PassResult{Gone: p.object.gone, Released: p.object.released, Answer: p.object.answer}
+	next.ClosedReason, next.Settled, next.MemoryLost, next.DeletionHandled = p.closedReason, p.settled, p.memoryLost,
+		p.deletionHandled
+	next.LoopingHandlers = p.loopingHandlers
+	if p.rewriteDelay > 0 && !p.object.gone {
+		next.RequeueAfter = &p.rewriteDelay
 	}
 	// A deletion that waits for background handlers is unfinished, too.
-	if next.Open = p.waits; p.object.gone || p.outcomes == nil {
+	if next.HasOpenChange = p.waitsForBackground; p.object.gone || p.outcomes == nil {
 		return next
 	}
 	p.addProgressTo(&next)
@@ -194,39 +199,39 @@ func (p *pass) passResult() Next {
 		return next
 	}
 	for _, delay := range p.outcomes.state.NextDelays(p.handling.Now()) {
-		if next.After == nil || delay < *next.After {
-			next.After = ptr.To(min(delay, longestSleep))
+		if next.RequeueAfter == nil || delay < *next.RequeueAfter {
+			next.RequeueAfter = ptr.To(min(delay, maxRequeueDelay))
 		}
 	}
 	return next
 }
 
 // addProgressTo adds the progress of the change to the result of the pass.
-func (p *pass) addProgressTo(next *Next) {
+func (p *pass) addProgressTo(next *PassResult) {
 	handled := p.outcomes
 	isKept := handled.isKept()
-	next.Open = !handled.canClose() && !isKept
+	next.HasOpenChange = !handled.canClose() && !isKept
 	called := false
 	for _, h := range handled.state.AllStates() {
 		if !h.IsCounted() {
 			continue
 		}
 		called = true
-		if !next.Open {
+		if !next.HasOpenChange {
 			break
 		}
-		if next.Since.IsZero() || h.Started.Before(next.Since) {
-			next.Since = h.Started
+		if next.OpenSince.IsZero() || h.Started.Before(next.OpenSince) {
+			next.OpenSince = h.Started
 		}
 		// Only attempts in the future count as waiting.
 		if h.IsFinished() || h.IsBlocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
 			continue
 		}
-		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
+		next.WaitingHandlers = append(next.WaitingHandlers, WaitingHandler{Handler: h.ID, Until: *h.Delayed})
 	}
 	// Without handlers, there was no change to close.
-	if called && !next.Open && !isKept {
-		next.Closed = handled.cause.Reason
+	if called && !next.HasOpenChange && !isKept {
+		next.ClosedReason = handled.cause.Reason
 	}
 }
 
@@ -235,10 +240,10 @@ func (p *pass) addProgressTo(next *Next) {
 func (p *pass) logLongDelays(ctx context.Context) {
 	ids, until := p.delayedForLong()
 	said := strings.Join(ids, " ")
-	if said == p.memory.longDelays {
+	if said == p.memory.loggedLongDelays {
 		return
 	}
-	p.memory.longDelays = said
+	p.memory.loggedLongDelays = said
 	if said != "" {
 		logging.Warn(logf.FromContext(ctx), "Handlers are delayed for more than a day", "handlers", ids, "first", until)
 	}
@@ -250,7 +255,7 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 		return nil, until
 	}
 	for _, h := range p.outcomes.state.AllStates() {
-		if !h.Active || h.IsFinished() || h.Delayed == nil || h.Delayed.Sub(p.handling.Now()) <= longestSleep {
+		if !h.Active || h.IsFinished() || h.Delayed == nil || h.Delayed.Sub(p.handling.Now()) <= maxRequeueDelay {
 			continue
 		}
 		ids = append(ids, h.ID)

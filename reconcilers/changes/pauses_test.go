@@ -25,7 +25,7 @@ func TestPauses(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	marks := patches("x", "status", "id")
 	run(t, map[string]scenario{
-		"Nobody": {"without another operator, an unwritten outcome is written after the pause", func(w *world) {
+		"Nobody": {"without another operator, an unwritten outcome is written after the pause", func(w *harness) {
 			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", marks))
 			_, _ = p.pass()
@@ -36,12 +36,12 @@ func TestPauses(t *testing.T) {
 			w.wantAt("after", "x", "status", "id")
 			w.wantHandled("after", "one")
 		}},
-		"Paused": {"a paused operator calls no handler and adds no finalizer", func(w *world) {
+		"Paused": {"a paused operator calls no handler and adds no finalizer", func(w *harness) {
 			p, open := w.start(onCreate("a", ok), onDelete("d", ok)), false
 			p.handling.Gate = gate(func() bool { return open })
 			next, err := p.pass()
-			if err != nil || next.After != nil {
-				w.t.Errorf("want no delay and no error, got %v, error %v", next.After, err)
+			if err != nil || next.RequeueAfter != nil {
+				w.t.Errorf("want no delay and no error, got %v, error %v", next.RequeueAfter, err)
 			}
 			w.wantCalls("paused")
 			w.wantWrites("paused: no finalizer either")
@@ -49,7 +49,7 @@ func TestPauses(t *testing.T) {
 			p.settle()
 			w.wantCalls("open again", "0s create a")
 		}},
-		"Ended": {"an outcome is dropped if another operator has ended the cause", func(w *world) {
+		"Ended": {"an outcome is dropped if another operator has ended the cause", func(w *harness) {
 			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", marks))
 			_, _ = p.pass()
@@ -62,7 +62,7 @@ func TestPauses(t *testing.T) {
 			w.want("logged", true, w.hasLogged("Another operator has handled the object", `"handlers"=["a"]`))
 			w.want("memory", true, q.memory.IsEmpty())
 		}},
-		"Begun": {"the progress of another operator that has begun the cause is continued", func(w *world) {
+		"Begun": {"the progress of another operator that has begun the cause is continued", func(w *harness) {
 			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", all(marks, fails(1, later))))
 			_, _ = p.pass()
@@ -73,7 +73,7 @@ func TestPauses(t *testing.T) {
 			w.wantCalls("after", "1h1m0s create a")
 			w.wantAt("after", nil, "status", "id")
 		}},
-		"MalformedPart": {"an object waits for its repair if a malformed record hides its owner", func(w *world) {
+		"MalformedPart": {"an object waits for its repair if a malformed record hides its owner", func(w *harness) {
 			registered := onCreate("a", runs(sub("s", fails(1, later))))
 			w.forbidWrites(30 * time.Second)
 			p := w.start(registered)
@@ -99,7 +99,7 @@ func TestPauses(t *testing.T) {
 // TestResumingPauses shows that resume handlers are called until they are finished, and then not again.
 func TestResumingPauses(t *testing.T) {
 	run(t, map[string]scenario{
-		"Creation": {"resume handlers are not called for a dropped creation", func(w *world) {
+		"Creation": {"resume handlers are not called for a dropped creation", func(w *harness) {
 			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", fails(9, temporaryError{time.Second})))
 			_, _ = p.pass()
@@ -111,7 +111,7 @@ func TestResumingPauses(t *testing.T) {
 			q.settle()
 			w.wantCalls("after", "1m0s update u")
 		}},
-		"Unfinished": {"a resume handler whose failure could not be recorded is called again", func(w *world) {
+		"Unfinished": {"a resume handler whose failure could not be recorded is called again", func(w *harness) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			p := w.start(onResume("r", patches("big", "spec", "size")))
@@ -133,7 +133,7 @@ func TestResumingPauses(t *testing.T) {
 			q.settle()
 			w.wantCalls("after", "1m0s resume r")
 		}},
-		"Refused": {"a resume handler whose changes are refused late is called again", func(w *world) {
+		"Refused": {"a resume handler whose changes are refused late is called again", func(w *harness) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			p := w.start(onResume("r", patches("big", "spec", "size"), retries(2)))

@@ -17,9 +17,9 @@ import (
 
 // interest is the need of the handlers for an object.
 type interest struct {
-	changing  bool // a changing handler matches, for any reason; otherwise the object is ignored
-	finalizer bool // the object needs the finalizer
-	busy      bool // the object is being deleted, and a background handler is still running
+	hasChangeHandler     bool // a changing handler matches, for any reason; otherwise the object is ignored
+	needsFinalizer       bool // the object needs the finalizer
+	hasRunningBackground bool // the object is being deleted, and a background handler is still running
 }
 
 // attendBackground starts and stops the background handlers of the object. They can need the finalizer, too.
@@ -27,7 +27,7 @@ func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted int
 	if p.handling.Background == nil {
 		return interest{}, nil
 	}
-	wanted.finalizer, wanted.busy, err = p.handling.Background.Supervise(ctx, c)
+	wanted.needsFinalizer, wanted.hasRunningBackground, err = p.handling.Background.Supervise(ctx, c)
 	return wanted, filterError(err)
 }
 
@@ -43,36 +43,37 @@ func (p *pass) awaitsBackground(c *cause.Cause) bool {
 func (p *pass) checkInterest(ctx context.Context, seen *observation, wanted *interest) (verdict, error) {
 	if !p.handling.MayBegin(ctx) {
 		p.exiting = true
-		return stop, nil
+		return finishPass, nil
 	}
 	if seen.cause.Paused {
-		return stop, p.pauseObject(ctx, seen)
+		return finishPass, p.pauseObject(ctx, seen)
 	}
-	found, err := p.handling.interestIn(ctx, seen.cause, p.look.VerdictFunc())
-	if found.Changing {
-		p.look.ClearVerdicts() // the verdicts only concern the interest: the selection follows
+	found, err := p.handling.interestIn(ctx, seen.cause, p.draft.VerdictFunc())
+	if found.HasChangeHandler {
+		p.draft.ClearVerdicts() // the verdicts only concern the interest: the selection follows
 	}
-	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer || p.hasDependents()
-	return goOn, filterError(err)
+	wanted.hasChangeHandler, wanted.needsFinalizer = found.HasChangeHandler, found.NeedsFinalizer ||
+		wanted.needsFinalizer || p.hasDependents()
+	return continuePass, filterError(err)
 }
 
 // interestIn reports the need of the handlers for the object. An object without the field of an update handler counts,
 // too: its configuration must be stored, so that the appearance of the field is an update. Kopf treats that change as
 // the creation.
 func (h *ChangeHandling) interestIn(
-	ctx context.Context, c *cause.Cause, tell adapters.Teller,
+	ctx context.Context, c *cause.Cause, tell adapters.VerdictFunc,
 ) (adapters.ObjectInterest, error) {
 	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
 	// With Kopf's formats, Kopf's behaviour is kept.
-	if err == nil && !found.Changing && !h.KopfTexts {
-		found.Changing, err = adapters.AwaitsField(ctx, h.Handlers, c)
+	if err == nil && !found.HasChangeHandler && !h.KopfTexts {
+		found.HasChangeHandler, err = adapters.AwaitsField(ctx, h.Handlers, c)
 	}
 	return found, err
 }
 
 // hasDependents reports whether other objects must be released before this one is deleted.
 func (p *pass) hasDependents() bool {
-	return p.handling.Dependents != nil && p.handling.Dependents.Held(p.object.body)
+	return p.handling.Dependents != nil && p.handling.Dependents.HasDependents(p.object.body)
 }
 
 // releaseDependents runs last, before the finalizer is removed.
@@ -93,14 +94,14 @@ func (p *pass) releaseDependents(ctx context.Context) error {
 // background handler is still running.
 func (p *pass) releaseObject(ctx context.Context, seen *observation, busy bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.state.PurgeAll(p.handling.Progress, patch.Merge, p.object.kept)
+	err := seen.state.PurgeAll(p.handling.Progress, patch.Merge, p.object.storageBody)
 	if err := p.object.ignoreIfDeleting(ctx, err); err != nil {
 		return err
 	}
-	p.memory.open = openRecords{}
-	p.handling.Interim.PurgeEssence(&patch, p.object.kept)
+	p.memory.openRecords = openRecords{}
+	p.handling.InterimStorage.PurgeEssence(&patch, p.object.storageBody)
 	// With a last-handled configuration, the binding stays: the memory on the object is still valid.
-	if seen.stored == nil {
+	if seen.lastHandled == nil {
 		p.object.unbindMemory(&patch)
 	}
 	if patching.HasFinalizer(p.object.body, p.handling.Finalizer) && !busy {
@@ -117,18 +118,18 @@ func (p *pass) releaseObject(ctx context.Context, seen *observation, busy bool) 
 func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	memory := p.memory
 	held := patching.HasFinalizer(p.object.body, p.handling.Finalizer)
-	finalizerLost := wanted.finalizer && memory.Handled.Held && !held
-	memory.Handled.Held = memory.Handled.Held || held // as this process has seen it
+	finalizerLost := wanted.needsFinalizer && memory.HandledState.HadFinalizer && !held
+	memory.HandledState.HadFinalizer = memory.HandledState.HadFinalizer || held // as this process has seen it
 	switch {
 	case seen.cause.Deleting:
-		return goOn, nil // the memory is not needed any more
-	case wanted.changing && (seen.lost || p.object.recordsLost), finalizerLost:
+		return continuePass, nil // the memory is not needed any more
+	case wanted.hasChangeHandler && (seen.memoryLost || p.object.recordsLost), finalizerLost:
 		return p.restoreWithBackoff(ctx, seen, finalizerLost)
 	// The memory has lasted: forget the losses.
 	case memory.losses != nil && memory.losses.areOver(p.handling.Now()):
 		memory.losses = nil
 	}
-	return goOn, nil
+	return continuePass, nil
 }
 
 // syncStorages copies memory that only some of several storages have to the others. It also does so for idle objects:
@@ -136,28 +137,28 @@ func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted intere
 // with the first annotation, the status is not read any more.
 func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	// The memory of a copied object belongs to another object.
-	if !wanted.changing || seen.cause.Deleting || p.object.foreign != nil {
-		return goOn, nil
+	if !wanted.hasChangeHandler || seen.cause.Deleting || p.object.foreign != nil {
+		return continuePass, nil
 	}
 	patch, err := p.missingCopies(seen, seen.state.FetchRecord)
 	if err != nil || len(patch.Merge) == 0 {
-		return goOn, err
+		return continuePass, err
 	}
 	if err := p.object.bindMemory(&patch); err != nil {
-		return stop, err
+		return finishPass, err
 	}
 	// One write has all copies, so that no storage is ahead of another one.
 	if err := p.object.sendPatch(ctx, patch); err != nil || p.object.gone {
-		return stop, err
+		return finishPass, err
 	}
 	// Without the copies on the object, the next pass would write them again, in an endless loop.
 	left, err := p.missingCopies(seen, func(id string) (*progress.Record, error) {
-		return p.handling.Progress.Fetch(p.object.kept, id)
+		return p.handling.Progress.Fetch(p.object.storageBody, id)
 	})
 	if err != nil || len(left.Merge) > 0 {
-		return stop, fmt.Errorf("what one storage has, for the others: %w", errNotKept)
+		return finishPass, fmt.Errorf("what one storage has, for the others: %w", errNotKept)
 	}
-	return startOver, nil
+	return restartPass, nil
 }
 
 // missingCopies returns the patch that copies memory to the storages that do not have it. It also removes memory that
@@ -165,7 +166,7 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 func (p *pass) missingCopies(
 	seen *observation, read func(id string) (*progress.Record, error),
 ) (patching.Patch, error) {
-	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.kept, seen.cause.Reason
+	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.storageBody, seen.cause.Reason
 	// Memory that was kept separate from a copy is joined first.
 	if err := p.object.removeSeparateMemory(&patch, p.handling.bindingKey(body)); err != nil {
 		return patch, err
@@ -260,17 +261,17 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 	name, deleting := p.handling.Finalizer, seen.cause.Deleting
 	held := patching.HasFinalizer(p.object.body, name)
 	switch {
-	case wanted.finalizer && !held && !deleting && p.rewrite > 0:
-		return goOn, nil // it was lost, and is restored later
-	case wanted.finalizer && !held && !deleting:
-		return startOver, p.object.sendTransform(ctx, blockDeletion(name))
-	case !wanted.finalizer && held && deleting:
-		return stop, p.releaseObject(ctx, seen, wanted.busy)
-	case !wanted.finalizer && held:
-		p.memory.Handled.Held = false // it is removed on purpose, so it is not lost
-		return startOver, p.object.sendTransform(ctx, patching.AllowDeletion(name))
+	case wanted.needsFinalizer && !held && !deleting && p.rewriteDelay > 0:
+		return continuePass, nil // it was lost, and is restored later
+	case wanted.needsFinalizer && !held && !deleting:
+		return restartPass, p.object.sendTransform(ctx, blockDeletion(name))
+	case !wanted.needsFinalizer && held && deleting:
+		return finishPass, p.releaseObject(ctx, seen, wanted.hasRunningBackground)
+	case !wanted.needsFinalizer && held:
+		p.memory.HandledState.HadFinalizer = false // it is removed on purpose, so it is not lost
+		return restartPass, p.object.sendTransform(ctx, patching.AllowDeletion(name))
 	default:
-		return goOn, nil
+		return continuePass, nil
 	}
 }
 
@@ -288,32 +289,33 @@ func blockDeletion(finalizer string) patching.Transform {
 // Their records are removed. If a handler had already succeeded, the state that it saw becomes the last-handled
 // configuration, so that the revert follows as an update. A request for another run of the handlers comes first.
 func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
-	if next, err := p.beginRequest(ctx, seen, wanted); next != goOn || err != nil {
+	if next, err := p.beginRequest(ctx, seen, wanted); next != continuePass || err != nil {
 		return next, err
 	}
 	reason := seen.cause.Reason
 	switch {
 	case reason == cause.Gone:
-		return stop, nil
-	case reason == cause.Free, seen.cause.Deleting && !wanted.changing:
+		return finishPass, nil
+	case reason == cause.Free, seen.cause.Deleting && !wanted.hasChangeHandler:
 		p.noteReleased(seen, wanted)
-		return stop, p.releaseObject(ctx, seen, wanted.busy)
+		return finishPass, p.releaseObject(ctx, seen, wanted.hasRunningBackground)
 	}
 	// A handler saw a state that the object does not have any more.
-	handled := seen.interim != nil && !diff.Equal(essenceValue(seen.interim), essenceValue(seen.cause.New))
+	handled := seen.interimEssence != nil && !diff.Equal(essenceValue(seen.interimEssence),
+		essenceValue(seen.cause.New))
 	// No handler matches: drop the progress, if there is any.
 	switch {
-	case !wanted.changing && len(seen.state.AllStates()) == 0:
-		return stop, nil
-	case !wanted.changing:
-		return stop, p.dropProgress(ctx, seen, handled)
+	case !wanted.hasChangeHandler && len(seen.state.AllStates()) == 0:
+		return finishPass, nil
+	case !wanted.hasChangeHandler:
+		return finishPass, p.dropProgress(ctx, seen, handled)
 	// The change was reverted: the handlers that saw it must see the revert.
 	case (reason == cause.Noop || reason == cause.Resume) && handled:
-		return startOver, p.dropProgress(ctx, seen, true)
+		return restartPass, p.dropProgress(ctx, seen, true)
 	case reason == cause.Noop:
-		return stop, p.dropProgress(ctx, seen, false)
+		return finishPass, p.dropProgress(ctx, seen, false)
 	default:
-		return goOn, nil
+		return continuePass, nil
 	}
 }
 
@@ -321,31 +323,31 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 // configurations are swapped: some handlers have seen the one, some the other. Whichever the object has later, the
 // handlers that saw the other one must be called.
 func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool) error {
-	if len(seen.state.AllStates()) == 0 && seen.interim == nil {
+	if len(seen.state.AllStates()) == 0 && seen.interimEssence == nil {
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
-	p.look.NoteDropped("the change was reverted, or is filtered out now")
-	p.look.AddToJournal() // more can be recorded for the same object in this pass
+	p.draft.NoteDropped("the change was reverted, or is filtered out now")
+	p.draft.AddToJournal() // more can be recorded for the same object in this pass
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.state.PurgeAll(p.handling.Progress, patch.Merge, p.object.kept)
+	err := seen.state.PurgeAll(p.handling.Progress, patch.Merge, p.object.storageBody)
 	if err := p.object.ignoreIfDeleting(ctx, err); err != nil {
 		return err
 	}
-	p.memory.open = openRecords{}
+	p.memory.openRecords = openRecords{}
 	p.object.answerRequest(&patch, seen, false)
 	// There are no two configurations to swap.
 	if !handled || seen.cause.Old == nil {
-		p.handling.Interim.PurgeEssence(&patch, p.object.kept)
+		p.handling.InterimStorage.PurgeEssence(&patch, p.object.storageBody)
 		return p.object.sendPatch(ctx, patch)
 	}
 	// Swap the configurations: the one that was seen becomes the last-handled one.
-	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {
+	if err := p.object.storeHandled(ctx, &patch, seen.interimEssence); err != nil {
 		return err
 	}
 	if err := p.object.storeInterimBeside(&patch, seen.cause.Old); err != nil {
 		return err
 	}
-	p.memory.Handled.Hash = cause.HashEssence(seen.interim)
+	p.memory.HandledState.Hash = cause.HashEssence(seen.interimEssence)
 	return p.object.sendPatch(ctx, patch)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-func (w *world) startRedacted(paths []diff.Path, registered ...*handlers.Handler) *process {
+func (w *harness) startRedacted(paths []diff.Path, registered ...*handlers.Handler) *process {
 	p := w.start(registered...)
 	p.handling.Lens.Redaction = cause.Redaction{Paths: paths}
 	return p
 }
 
 // wantNoSecrets checks that annotations and log lines do not contain the secret.
-func (w *world) wantNoSecrets(when string) {
+func (w *harness) wantNoSecrets(when string) {
 	w.t.Helper()
 	annotations, err := json.Marshal(w.at("metadata", "annotations"))
 	if err != nil {
@@ -29,7 +29,7 @@ func (w *world) wantNoSecrets(when string) {
 		w.t.Errorf("%s: a secret is stored: %s", when, annotations)
 	}
 	if w.hasLogged("secret") {
-		w.t.Errorf("%s: a secret is logged: %v", when, w.logged)
+		w.t.Errorf("%s: a secret is logged: %v", when, w.logLines)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestRedactedMemory(t *testing.T) {
 	secret, everything := []diff.Path{{"spec", "field"}}, []diff.Path{nil}
 	stories := map[string]scenario{}
 	for name, paths := range map[string][]diff.Path{"Field": secret, "Everything": everything} {
-		stories[name+"Lives"] = scenario{"changes of a secret are noticed, and it is never stored", func(w *world) {
+		stories[name+"Lives"] = scenario{"changes of a secret are noticed, and it is never stored", func(w *harness) {
 			w.set("secret-one", "spec", "field")
 			var seen diff.Diff
 			var old any
@@ -63,11 +63,11 @@ func TestRedactedMemory(t *testing.T) {
 			w.wantClean("all")
 		}}
 		stories[name+"Interim"] = scenario{"interim memory contains no secret, and an edit is handled as an update",
-			func(w *world) {
+			func(w *harness) {
 				w.set("secret-one", "spec", "field")
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 				_, _ = w.startRedacted(paths, registered...).pass()
-				w.want("has interim memory", true, w.annotation(interim) != nil)
+				w.want("has interim memory", true, w.annotation(interimAnnotation) != nil)
 				w.wantNoSecrets("unfinished")
 				w.startRedacted(paths, registered...).settle()
 				w.wantCalls("unchanged", "0s create a", "0s create b", "10s create b")
@@ -81,7 +81,7 @@ func TestRedactedMemory(t *testing.T) {
 				w.wantClean("all")
 			}}
 		stories[name+"ThereAndBack"] = scenario{"switching the redaction is not a change, not even for an open cause",
-			func(w *world) {
+			func(w *harness) {
 				w.set("secret-one", "spec", "field")
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 				_, _ = w.start(registered...).pass()
@@ -97,7 +97,7 @@ func TestRedactedMemory(t *testing.T) {
 				w.wantCalls("updates", "10s update u", "10s update u")
 				w.wantHandled("finally", "three")
 			}}
-		stories[name+"Filters"] = scenario{"a handler of a redacted field gets its changes", func(w *world) {
+		stories[name+"Filters"] = scenario{"a handler of a redacted field gets its changes", func(w *harness) {
 			w.set("secret-one", "spec", "field")
 			var seen []diff.Diff
 			note := func(_ context.Context, c *handlers.Invocation) error {

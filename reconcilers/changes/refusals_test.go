@@ -22,7 +22,7 @@ func onlyNumbers(body map[string]any) error {
 func TestRefusals(t *testing.T) {
 	bad, good := patches("big", "spec", "size"), patches(int64(5), "spec", "size")
 	run(t, map[string]scenario{
-		"Blamed": {"a handler whose changes are refused is retried, and other outcomes are written", func(w *world) {
+		"Blamed": {"a handler whose changes are refused is retried, and other outcomes are written", func(w *harness) {
 			w.schema = onlyNumbers
 			attempt := 0
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
@@ -41,17 +41,17 @@ func TestRefusals(t *testing.T) {
 			w.wantAt("all", int64(5), "spec", "size")
 			w.want("errors", []error(nil), p.errs)
 			if !w.hasLogged("refused", `"handler"="a"`) {
-				w.t.Errorf("the refusal is not logged: %v", w.logged)
+				w.t.Errorf("the refusal is not logged: %v", w.logLines)
 			}
 		}},
-		"Limited": {"refusals count as attempts", func(w *world) {
+		"Limited": {"refusals count as attempts", func(w *harness) {
 			w.schema = onlyNumbers
 			w.start(onCreate("a", bad, retries(2)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"Innocent": {"other handlers of a refused write succeed and are not called again", func(w *world) {
+		"Innocent": {"other handlers of a refused write succeed and are not called again", func(w *harness) {
 			w.schema = onlyNumbers
 			w.start(
 				onCreate("a", patches("x", "spec", "id")), onCreate("b", bad, retries(2)), onCreate("c", returns("r")),
@@ -61,7 +61,7 @@ func TestRefusals(t *testing.T) {
 			w.wantAt("all", "r", "status", "c")
 			w.wantHandled("all", "one")
 		}},
-		"Result": {"a handler whose result is refused is retried", func(w *world) {
+		"Result": {"a handler whose result is refused is retried", func(w *harness) {
 			w.schema = func(body map[string]any) error {
 				if _, isText := at(body, "status", "a").(string); isText {
 					return memapi.NewRefusal(422, "status.a")
@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"AlreadyFailed": {"a failed handler keeps its own error if its changes are refused as well", func(w *world) {
+		"AlreadyFailed": {"a failed handler keeps its own error if its changes are refused as well", func(w *harness) {
 			w.schema = onlyNumbers
 			p := w.start(
 				onCreate("a", all(bad, fails(9, permanentError{}))),
@@ -83,17 +83,17 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "1s create b")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"AtCheckpoint": {"a handler whose changes are refused at a checkpoint is retried", func(w *world) {
+		"AtCheckpoint": {"a handler whose changes are refused at a checkpoint is retried", func(w *harness) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", takes(10*time.Second)))
 			done := p.settleInBackground()
 			advanceTime(2 * time.Second)
 			w.want("success of a", false, w.record("a", "success"))
-			w.want("interim", nil, w.annotation(interim))
+			w.want("interim", nil, w.annotation(interimAnnotation))
 			<-done
 			w.wantCalls("all", "0s create a", "0s create b", "1m1s create a")
 		}},
-		"Delete": {"a deletion completes when refusals have used up the retries", func(w *world) {
+		"Delete": {"a deletion completes when refusals have used up the retries", func(w *harness) {
 			p := w.start(onDelete("d", bad, retries(2)))
 			p.settle()
 			w.schema = onlyNumbers
@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s delete d", "1m0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Nobody": {"a refusal that no handler has caused is an error, and no handler is repeated", func(w *world) {
+		"Nobody": {"a refusal that no handler has caused is an error, and no handler is repeated", func(w *harness) {
 			w.schema = func(body map[string]any) error {
 				if at(body, "spec", "field") == "one" {
 					return memapi.NewRefusal(422, "spec.field")
@@ -121,9 +121,10 @@ func TestRefusals(t *testing.T) {
 			w.wantHandled("repaired", "two")
 		}},
 		"NotItsFault": {"a handler is not retried for a refusal that its changes have not caused",
-			func(w *world) {
+			func(w *harness) {
 				w.schema = func(body map[string]any) error {
-					if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
+					if at(body, "metadata", "annotations", handledAnnotation) != nil &&
+						at(body, "spec", "field") == "one" {
 						return memapi.NewRefusal(422, "spec.field")
 					}
 					return nil
@@ -136,7 +137,7 @@ func TestRefusals(t *testing.T) {
 				p.settle()
 				w.wantCalls("all", "0s create a")
 			}},
-		"StatusFlushed": {"a flush returns the refusal of the status, although the rest is written", func(w *world) {
+		"StatusFlushed": {"a flush returns the refusal of the status, although the rest is written", func(w *harness) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {
@@ -147,7 +148,7 @@ func TestRefusals(t *testing.T) {
 			var told error
 			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				err := all(patches("big", "status", "size"), patches("x", "metadata", "labels", "id"))(ctx, c)
-				told = c.Writes.Flush(ctx)
+				told = c.Writer.Flush(ctx)
 				return err
 			})).settle()
 			if told == nil {
@@ -155,10 +156,10 @@ func TestRefusals(t *testing.T) {
 			}
 			w.wantAt("all", "x", "metadata", "labels", "id")
 			if !w.hasLogged("refused the status", `"handlers"=["a"]`) {
-				w.t.Errorf("the handler of the refused status is not logged: %v", w.logged)
+				w.t.Errorf("the handler of the refused status is not logged: %v", w.logLines)
 			}
 		}},
-		"StatusForbidden": {"missing rights for the status do not block the rest of the write", func(w *world) {
+		"StatusForbidden": {"missing rights for the status do not block the rest of the write", func(w *harness) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {

@@ -34,7 +34,7 @@ func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error
 	}
 	// After the first one that does not fit, all later ones are postponed, so that the order is kept.
 	full := false
-	s.waiting = nil
+	s.uncalledStates = nil
 	for _, sub := range all {
 		if full || !sub.state.Postponed || sub.state.IsFinished() {
 			continue
@@ -66,7 +66,7 @@ func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error)
 	// A first call needs room for the largest outcome, not only for a success.
 	if h.Postponed = !budget.canReserve(h.ID, most); !h.Postponed {
 		budget.setReservation(h.ID, wanted)
-		s.waiting = append(s.waiting, h)
+		s.uncalledStates = append(s.uncalledStates, h)
 	}
 	return !h.Postponed, nil
 }
@@ -85,7 +85,7 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 	}
 	// Outcomes since the last measurement can have freed room. Measure at most once per run, as it visits all
 	// sub-handlers.
-	if !budget.canReserve(h.ID, most) && budget.changed && !s.remeasured {
+	if !budget.canReserve(h.ID, most) && budget.hasNewReservations && !s.remeasured {
 		s.remeasured = true
 		if err := budget.measureRoom(); err != nil {
 			return false, err
@@ -93,8 +93,8 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 	}
 	s.postponeLast(h, most)
 	// Without room for a longer text, the error text of a retry must not grow.
-	h.Terse = !budget.canReserve(h.ID, most)
-	if h.Terse && !h.HasProgress() {
+	h.IsMessageCapped = !budget.canReserve(h.ID, most)
+	if h.IsMessageCapped && !h.HasProgress() {
 		h.Postponed = true
 		budget.setReservation(h.ID, size{})
 		return false, nil
@@ -108,9 +108,9 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 // postponeLast takes the room of waiting sub-handlers, the last one first, until there is enough.
 func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
 	budget := s.runner.budget
-	for len(s.waiting) > 0 && !budget.canReserve(h.ID, enough) {
-		last := s.waiting[len(s.waiting)-1]
-		s.waiting = s.waiting[:len(s.waiting)-1]
+	for len(s.uncalledStates) > 0 && !budget.canReserve(h.ID, enough) {
+		last := s.uncalledStates[len(s.uncalledStates)-1]
+		s.uncalledStates = s.uncalledStates[:len(s.uncalledStates)-1]
 		// A sub-handler with progress keeps its room.
 		if last != h && !last.HasProgress() {
 			last.Postponed = true
@@ -163,13 +163,13 @@ func (s *subHandlers) postponedError(all []subHandler) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &tooManyError{declared: len(s.ids), fitting: len(s.ids) - postponed}
+	return &tooManyError{declared: len(s.formerIDsByID), fitting: len(s.formerIDsByID) - postponed}
 }
 
 // logTooMany logs the error once per attempt.
 func (s *subHandlers) logTooMany(ctx context.Context, err error) {
-	if err != nil && !s.logged {
-		s.logged = true
+	if err != nil && !s.isShortageLogged {
+		s.isShortageLogged = true
 		logf.FromContext(ctx).Error(
 			err, "Handler has too many sub-handlers; calling those whose progress fits on the object",
 		)

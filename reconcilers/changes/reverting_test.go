@@ -13,7 +13,7 @@ import (
 func TestReverting(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Reverted": {"a change that is reverted before any handler succeeded is dropped", func(w *world) {
+		"Reverted": {"a change that is reverted before any handler succeeded is dropped", func(w *harness) {
 			p := w.start(onUpdate("u", fails(9, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -26,7 +26,7 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("reverting", "one")
 			w.wantClean("reverting")
 		}},
-		"RevertedAfterSuccess": {"a change with one success is reverted by an update for all", func(w *world) {
+		"RevertedAfterSuccess": {"a change with one success is reverted by an update for all", func(w *harness) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -38,7 +38,7 @@ func TestReverting(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"RevertedTwice": {"after two reverts, all handlers are called again, even if none succeeded in " +
-			"between", func(w *world) {
+			"between", func(w *harness) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				if at(working(c), "spec", "field") == "one" {
 					return later
@@ -63,7 +63,7 @@ func TestReverting(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"RevertedAfterClosing": {"a revert after an update that only some handlers have seen is an update for all",
-			func(w *world) {
+			func(w *harness) {
 				p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)),
 					onUpdate("a", fails(1, later)), onUpdate("b", fails(1, later)))
 				_, _ = p.pass()
@@ -78,7 +78,7 @@ func TestReverting(t *testing.T) {
 				w.wantHandled("all", "one")
 				w.wantClean("all")
 			}},
-		"RevertedWhileDown": {"a revert during the downtime is an update, also for resume handlers", func(w *world) {
+		"RevertedWhileDown": {"a revert during the downtime is an update, also for resume handlers", func(w *harness) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -94,7 +94,7 @@ func TestReverting(t *testing.T) {
 			w.wantClean("second life")
 		}},
 		"EditedAgain": {"a second edit does not repeat finished handlers, and is handled after the first",
-			func(w *world) {
+			func(w *harness) {
 				p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 				p.settle()
 				w.set("two", "spec", "field")
@@ -107,9 +107,9 @@ func TestReverting(t *testing.T) {
 			}},
 		"LeftFilters": {"the progress of an object that leaves the filters is dropped, and it starts again when it " +
 			"returns",
-			func(w *world) {
+			func(w *harness) {
 				w.set("yes", "metadata", "labels", "on")
-				p := w.start(onCreate("a", fails(1, later), labelled))
+				p := w.start(onCreate("a", fails(1, later), ifLabelled))
 				_, _ = p.pass()
 				w.set("no", "metadata", "labels", "on")
 				p.settle()
@@ -119,14 +119,14 @@ func TestReverting(t *testing.T) {
 				w.wantCalls("all", "0s create a", "0s create a")
 			}},
 		"LeftFiltersAfterSuccess": {"a returning object has the state of its last successful handler as the old state",
-			func(w *world) {
+			func(w *harness) {
 				w.set("yes", "metadata", "labels", "on")
 				var old any
 				look := func(_ context.Context, c *handlers.Invocation) error {
 					old = at(c.Cause.Old, "spec", "field")
 					return nil
 				}
-				p := w.start(onUpdate("u", look, labelled), onUpdate("v", fails(9, later), labelled, retries(2)))
+				p := w.start(onUpdate("u", look, ifLabelled), onUpdate("v", fails(9, later), ifLabelled, retries(2)))
 				p.settle()
 				w.set("two", "spec", "field")
 				_, _ = p.pass()
@@ -140,7 +140,7 @@ func TestReverting(t *testing.T) {
 				w.want("old", "two", old)
 			}},
 		"FieldUnselected": {"a success of a handler that does not match any more still decides the handled state",
-			func(w *world) {
+			func(w *harness) {
 				field := onUpdate("f", ok)
 				field.Field, field.NeedsChange = diff.ParsePath("spec.field"), true
 				p := w.start(field, onUpdate("v", fails(1, later)))

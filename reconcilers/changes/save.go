@@ -27,13 +27,13 @@ var errNotKept = errors.New(
 
 // closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
-	p.outcomes.ended = true
+	p.outcomes.callsEnded = true
 	err := p.saveOutcomes(ctx, p.outcomes)
 	if err == nil && !p.object.gone && p.outcomes.isKept() {
 		p.reportKept(ctx, p.outcomes)
 	}
 	// The resume is finished even if the write fails: the outcomes in memory are written later.
-	again := p.outcomes.seen.replaces && p.outcomes.seen.request.Mode == controls.Failed
+	again := p.outcomes.observation.replacesCause && p.outcomes.observation.request.Mode == controls.Failed
 	if p.outcomes.state.AllFinished() && !p.object.gone && !again {
 		p.memory.Initial = false
 	}
@@ -48,9 +48,9 @@ func (p *pass) saveOutcomes(ctx context.Context, handled *outcomes) error {
 		err = p.settleRefusal(ctx, handled, err)
 	}
 	// Either everything was written, or the next pass retries all of it.
-	p.memory.unwritten = nil
+	p.memory.unwrittenOutcomes = nil
 	if err != nil {
-		p.memory.unwritten = handled
+		p.memory.unwrittenOutcomes = handled
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) 
 	if !patching.IsContentRefused(err) {
 		return err
 	}
-	ofStatus := p.object.refusal != nil
+	ofStatus := p.object.statusRefusal != nil
 	// Find the handlers at fault, and fail them.
 	err = p.failRefused(ctx, handled, err)
 	// No handler is at fault, or the object must be released: give up the status.
@@ -96,7 +96,7 @@ func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal erro
 func (p *pass) saveOnce(
 	ctx context.Context, handled *outcomes, statusDecides bool, running ...*execution.Attempt,
 ) error {
-	p.object.refusal = nil
+	p.object.statusRefusal = nil
 	attempts := append(slices.Clip(handled.attempts), running...)
 	patch := patching.Patch{Merge: map[string]any{}}
 	written := make([]int, len(attempts)) // counts, because running functions can add changes meanwhile
@@ -113,23 +113,23 @@ func (p *pass) saveOnce(
 	if err := p.composeMemory(ctx, handled, &patch); err != nil {
 		return err
 	}
-	told := handled.tells && p.addConditions(ctx, handled, &patch)
+	told := handled.getsConditions && p.addConditions(ctx, handled, &patch)
 	if err := p.object.writePatch(ctx, patch, statusDecides); err != nil || p.object.gone {
 		return err
 	}
-	if told && p.object.refusal != nil { // judge the changes of the handlers without the conditions
-		handled.tells = false
+	if told && p.object.statusRefusal != nil { // judge the changes of the handlers without the conditions
+		handled.getsConditions = false
 		if err := p.saveOnce(ctx, handled, statusDecides, running...); err != nil {
 			return err
 		}
 		return p.writeConditionsAlone(ctx, handled)
 	}
 	// A temporary failure of the status is retried, also if our finalizer is gone and others still hold the object.
-	if err := p.object.refusal; err != nil && !patching.IsHopeless(err) && !p.object.released {
+	if err := p.object.statusRefusal; err != nil && !patching.IsHopeless(err) && !p.object.released {
 		return err
 	}
 	p.logStatusRefusal(ctx, attempts)
-	if len(p.object.restored) > 0 {
+	if len(p.object.restoredFields) > 0 {
 		p.logRestored(ctx, attempts)
 	}
 	if told {
@@ -141,12 +141,12 @@ func (p *pass) saveOnce(
 	if err := p.checkMemoryKept(handled, patch.Merge); err != nil { // a write only counts if the server keeps it
 		return err
 	}
-	if handled.leaves && !p.object.released {
+	if handled.leavesFilters && !p.object.released {
 		if err := p.takeBackOwnPatches(ctx, handled); err != nil || p.object.gone {
 			return err
 		}
 	}
-	if handled.working != nil || p.memory.ownWrites != nil {
+	if handled.workingCopy != nil || p.memory.ownWrites != nil {
 		p.noteOwnWrite(handled)
 	}
 	handled.markWritten()
@@ -157,21 +157,21 @@ func (p *pass) saveOnce(
 // noteRemembered keeps a copy of the memory on the object, in case another client removes it.
 func (p *pass) noteRemembered(handled *outcomes) {
 	if handled.canClose() {
-		p.memory.Handled.Failed = handled.failed
+		p.memory.HandledState.HasFailed = handled.hasFailed
 	}
-	if handled.state.AllFinished() && handled.seen.isRequested() {
-		p.memory.answered = handled.seen.request.Value
+	if handled.state.AllFinished() && handled.observation.isRequested() {
+		p.memory.answeredRequest = handled.observation.request.Value
 	}
 	switch {
 	case !handled.canClose():
-		if handled.last != nil {
+		if handled.essenceToStore != nil {
 			p.noteFailedConfiguration(handled)
 		}
-		p.memory.open = openRecords{p.handling, handled.state.StoredRecords()}
-	case handled.last != nil:
-		p.memory.open, p.memory.Handled.Hash = openRecords{}, cause.HashEssence(handled.last)
+		p.memory.openRecords = openRecords{p.handling, handled.state.StoredRecords()}
+	case handled.essenceToStore != nil:
+		p.memory.openRecords, p.memory.HandledState.Hash = openRecords{}, cause.HashEssence(handled.essenceToStore)
 	default:
-		p.memory.open = openRecords{}
+		p.memory.openRecords = openRecords{}
 	}
 }
 
@@ -195,7 +195,7 @@ func (p *pass) composeMemory(ctx context.Context, handled *outcomes, patch *patc
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
 	// The records end with the cause.
-	if err := o.ignoreIfDeleting(ctx, handled.state.PurgeAll(h.Progress, patch.Merge, o.kept)); err != nil {
+	if err := o.ignoreIfDeleting(ctx, handled.state.PurgeAll(h.Progress, patch.Merge, o.storageBody)); err != nil {
 		return err
 	}
 	// Dependents must be released while the object still exists.
@@ -208,27 +208,27 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if err := p.recordFailures(handled, patch); err != nil {
 		return err
 	}
-	o.answerRequest(patch, handled.seen, true)
-	if handled.seen.replaces {
-		handled.last, handled.agreed = nil, !handled.seen.edited
+	o.answerRequest(patch, handled.observation, true)
+	if handled.observation.replacesCause {
+		handled.essenceToStore, handled.handlersAgree = nil, !handled.observation.edited
 		return o.bindMemory(patch)
 	}
 	// The first successful handler decides: an edit since then follows as an update.
-	last := handled.interim
+	last := handled.interimEssence
 	if last == nil {
 		last = c.New
 	}
-	handled.agreed = diff.Equal(essenceValue(last), essenceValue(c.New))
+	handled.handlersAgree = diff.Equal(essenceValue(last), essenceValue(c.New))
 	// The handlers' own patches can take the object out of all filters.
-	if handled.agreed && !c.Deleting && (handled.working != nil || h.KopfTexts) {
+	if handled.handlersAgree && !c.Deleting && (handled.workingCopy != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
-	handled.last = last
+	handled.essenceToStore = last
 	// An object being deleted with an unreadable essence does not have one here.
-	known := !handled.seen.lost && diff.Equal(essenceValue(c.Old), essenceValue(last))
+	known := !handled.observation.memoryLost && diff.Equal(essenceValue(c.Old), essenceValue(last))
 	if last == nil || known || c.Deleting && !o.memoryFits(patch, last) {
 		if !patch.IsEmpty() { // the interim essence alone is not worth a write
-			h.Interim.PurgeEssence(patch, o.kept)
+			h.InterimStorage.PurgeEssence(patch, o.storageBody)
 		}
 		return nil
 	}
@@ -240,8 +240,8 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		return err
 	}
 	// Neither an object being deleted nor one whose handlers agree needs the interim essence.
-	if c.Deleting || handled.agreed {
-		h.Interim.PurgeEssence(patch, o.kept)
+	if c.Deleting || handled.handlersAgree {
+		h.InterimStorage.PurgeEssence(patch, o.storageBody)
 		return nil
 	}
 	// Other handlers have seen a different configuration than the first one. An update follows. It must also follow if
@@ -253,23 +253,23 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 // handler saw.
 func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h := &p.object, p.handling
-	handled.last = nil
+	handled.essenceToStore = nil
 	// Records of the former cause are removed with the first write.
-	if handled.purging {
-		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.kept)
+	if handled.mustPurge {
+		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.storageBody)
 		if err := o.ignoreIfDeleting(ctx, err); err != nil {
 			return err
 		}
 	}
 	// If an object being deleted cannot store its records, they are kept in this process.
-	err := handled.state.StoreChanged(h.Progress, patch.Merge, o.kept)
+	err := handled.state.StoreChanged(h.Progress, patch.Merge, o.storageBody)
 	p.keepRecordsInMemory(handled, err)
 	if err := o.ignoreIfDeleting(ctx, err); err != nil {
 		return err
 	}
 	// Too much memory can still fit if the interim essence becomes a digest.
 	tooMuch := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge)) > storage.AnnotationsLimit
-	if handled.interim != nil && (tooMuch || !o.hasInterimOf(patch, handled)) {
+	if handled.interimEssence != nil && (tooMuch || !o.hasInterimOf(patch, handled)) {
 		if err := o.storeInterimOf(patch, handled); err != nil {
 			return err
 		}
@@ -278,11 +278,11 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 		return nil
 	}
 	// A deletion that is kept does not end, but its handlers do.
-	o.answerRequest(patch, handled.seen, handled.isKept())
+	o.answerRequest(patch, handled.observation, handled.isKept())
 	p.endFormerFailures(handled, patch)
 	// The essence of another cause must not be taken for one of this cause.
-	if handled.interim == nil && handled.seen.staleInterim {
-		h.Interim.PurgeEssence(patch, o.kept)
+	if handled.interimEssence == nil && handled.observation.hasStaleInterim {
+		h.InterimStorage.PurgeEssence(patch, o.storageBody)
 	}
 	// Add lost memory, and the configuration that a failed deletion needs.
 	if err := p.addLostMemory(ctx, handled, patch); err != nil {
@@ -299,11 +299,11 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 // one.
 func (p *pass) addLostMemory(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if p.object.recordsLost {
-		if err := handled.state.StoreUnchanged(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
+		if err := handled.state.StoreUnchanged(p.handling.Progress, patch.Merge, p.object.storageBody); err != nil {
 			return err
 		}
 	}
-	if handled.seen.lost && handled.cause.Old != nil {
+	if handled.observation.memoryLost && handled.cause.Old != nil {
 		return p.object.storeHandled(ctx, patch, handled.cause.Old)
 	}
 	return nil
@@ -312,13 +312,13 @@ func (p *pass) addLostMemory(ctx context.Context, handled *outcomes, patch *patc
 // keepRecordsInMemory keeps the records in memory if an object being deleted cannot store them, or has malformed ones.
 // So the deletion continues, and its retries are counted.
 func (p *pass) keepRecordsInMemory(handled *outcomes, failed error) {
-	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
+	if !handled.cause.Deleting || failed == nil && !p.object.hasUnreadableRecord && p.memory.unstoredRecords == nil {
 		return
 	}
-	if p.memory.records == nil {
-		p.memory.records = map[string]progress.Record{}
+	if p.memory.unstoredRecords == nil {
+		p.memory.unstoredRecords = map[string]progress.Record{}
 	}
-	maps.Copy(p.memory.records, handled.state.ActiveRecords())
+	maps.Copy(p.memory.unstoredRecords, handled.state.ActiveRecords())
 }
 
 // isSettled reports whether the object does not need another pass: the round has finished its work for the observed
@@ -326,20 +326,20 @@ func (p *pass) keepRecordsInMemory(handled *outcomes, failed error) {
 func (p *pass) isSettled() bool {
 	o := &p.object
 	switch {
-	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.IsBeingDeleted(o.body) ||
+	case p.exiting || p.rewriteDelay > 0 || o.gone || o.released || patching.IsBeingDeleted(o.body) ||
 		p.handling.Conditions != nil:
 		return false // conditions can be retried
 	case p.outcomes != nil && (!p.isClosedForAll(p.outcomes) || p.memory.Initial):
 		return false // the resume can follow a requested run
 	default:
 		// Without own writes since the observation, nothing can differ.
-		return o.looked == nil || p.handling.isAlike(o.looked, o.body, o.stored)
+		return o.observedBody == nil || p.handling.isAlike(o.observedBody, o.body, o.storedAnnotations)
 	}
 }
 
 // isClosedForAll reports whether the cause is closed, and its end does not change the decision of any handler.
 func (p *pass) isClosedForAll(handled *outcomes) bool {
-	return handled.canClose() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
+	return handled.canClose() && handled.handlersAgree && p.handling.Sight != requirements.SeesChange &&
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.HandlerChain) bool {
 			return h.Description.LeavesField(handled.cause)
 		})

@@ -16,7 +16,8 @@ import (
 func sees(path ...string) option {
 	return func(h *handlers.Handler) {
 		when(always)(h)
-		h.Words.Filters = append(h.Words.Filters, requirements.Criterion{Path: diff.Path(path)})
+		h.FilterDescriptions.Filters = append(h.FilterDescriptions.Filters,
+			requirements.Criterion{Path: diff.Path(path)})
 	}
 }
 
@@ -36,8 +37,8 @@ func (p *process) wantSettled(when string, want bool) {
 }
 
 func TestSettled(t *testing.T) {
-	alone := func(want bool, handlers ...*handlers.Handler) func(w *world) {
-		return func(w *world) { w.start(handlers...).wantSettled("the creation", want) }
+	alone := func(want bool, handlers ...*handlers.Handler) func(w *harness) {
+		return func(w *harness) { w.start(handlers...).wantSettled("the creation", want) }
 	}
 	status := patches("up", "status", "phase")
 	run(t, map[string]scenario{
@@ -45,7 +46,7 @@ func TestSettled(t *testing.T) {
 		"Held": {"a creation settles the object even if the finalizer is added first", alone(
 			true, onCreate("c", ok), onDelete("d", ok),
 		)},
-		"Nobody": {"an object that matches no handler is settled", alone(true, onCreate("c", ok, never))},
+		"Nobody": {"an object that matches no handler is settled", alone(true, onCreate("c", ok, ifNever))},
 		"Result": {"a result settles the object if no handler looks at the status",
 			alone(true, onCreate("c", returns("x")))},
 		"Status": {"a status patch settles the object if no handler looks at it",
@@ -68,9 +69,9 @@ func TestSettled(t *testing.T) {
 			alone(false, onCreate("c", ok, when(always)))},
 		"ChangeSeen": {"a filter that looks at the change needs a further pass",
 			alone(false, onCreate("c", ok, sees(), func(h *handlers.Handler) {
-				h.Words.Filters[0].OfChange = true
+				h.FilterDescriptions.Filters[0].OfChange = true
 			}))},
-		"Edited": {"a handler's own change of the essence is handled as an update", func(w *world) {
+		"Edited": {"a handler's own change of the essence is handled as an update", func(w *harness) {
 			p := w.start(onCreate("c", patches("two", "spec", "field")), onUpdate("u", ok))
 			p.wantSettled("the creation", false)
 			p.wantSettled("the update", true)
@@ -81,7 +82,7 @@ func TestSettled(t *testing.T) {
 		)},
 		"Annotated": {"an annotation patch needs a further pass",
 			alone(false, onCreate("c", patches("x", "metadata", "annotations", "a")))},
-		"FieldLeft": {"an object without handlers needs a further pass to remove its finalizer", func(w *world) {
+		"FieldLeft": {"an object without handlers needs a further pass to remove its finalizer", func(w *harness) {
 			p := w.start(onUpdate("u", ok, ofField), onDelete("d", ok, ofField))
 			p.settle()
 			w.set(nil, "spec", "field")
@@ -90,19 +91,19 @@ func TestSettled(t *testing.T) {
 			p.settle()
 			w.wantAt("finally", nil, "metadata", "finalizers")
 		}},
-		"FieldKept": {"an update that keeps the matching handlers settles the object", func(w *world) {
+		"FieldKept": {"an update that keeps the matching handlers settles the object", func(w *harness) {
 			p := w.start(onUpdate("u", ok, ofField))
 			p.settle()
 			w.set("two", "spec", "field")
 			p.wantSettled("the update", true)
 		}},
-		"Delayed": {"a waiting retry needs a further pass", func(w *world) {
+		"Delayed": {"a waiting retry needs a further pass", func(w *harness) {
 			p := w.start(onCreate("c", fails(1, temporaryError{delay: time.Minute})))
 			p.wantSettled("the first attempt", false)
 			time.Sleep(time.Minute)
 			p.wantSettled("the second attempt", true)
 		}},
-		"Deleting": {"an object that others hold after its deletion is not settled", func(w *world) {
+		"Deleting": {"an object that others hold after its deletion is not settled", func(w *harness) {
 			p := w.start(onCreate("c", ok), onDelete("d", ok))
 			p.settle()
 			w.edit(func(body map[string]any) {
@@ -111,19 +112,19 @@ func TestSettled(t *testing.T) {
 			w.delete()
 			p.wantSettled("the deletion", false)
 		}},
-		"Exiting": {"a pass that the exit prevents does not settle the object", func(w *world) {
+		"Exiting": {"a pass that the exit prevents does not settle the object", func(w *harness) {
 			p := w.start(onCreate("c", ok))
 			p.exit()
 			p.wantSettled("the exit", false)
 		}},
-		"Refused": {"a failed write does not settle the object", func(w *world) {
+		"Refused": {"a failed write does not settle the object", func(w *harness) {
 			p := w.start(onCreate("c", ok))
 			w.before = func(write) error { return memapi.NewRefusal(500) }
 			if next, err := p.pass(); err == nil || next.Settled {
 				p.t.Errorf("want an error without settling, got %v, %v", next, err)
 			}
 		}},
-		"SeenDifferently": {"handlers that saw different states need a further pass for the update", func(w *world) {
+		"SeenDifferently": {"handlers that saw different states need a further pass for the update", func(w *harness) {
 			later := temporaryError{delay: time.Second}
 			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok))
 			p.wantSettled("a has succeeded", false)
@@ -140,8 +141,8 @@ func TestSettled(t *testing.T) {
 // answer to the write.
 func TestSettledBesideOthers(t *testing.T) {
 	errNever := errors.New("never")
-	others := func(edit func(w *world), settled bool) func(w *world) {
-		return func(w *world) {
+	others := func(edit func(w *harness), settled bool) func(w *harness) {
+		return func(w *harness) {
 			done := false
 			w.before = func(write) error {
 				if !done {
@@ -153,26 +154,26 @@ func TestSettledBesideOthers(t *testing.T) {
 			w.start(onCreate("c", ok), onUpdate("u", ok)).wantSettled("the creation", settled)
 		}
 	}
-	mutated := func(mutate func(body map[string]any)) func(w *world) {
-		return func(w *world) {
+	mutated := func(mutate func(body map[string]any)) func(w *harness) {
+		return func(w *harness) {
 			w.webhook = mutate
 			w.start(onCreate("c", ok), onUpdate("u", ok)).wantSettled("the creation", false)
 		}
 	}
 	run(t, map[string]scenario{
 		"Essence": {"an edit of the essence needs a further pass",
-			others(func(w *world) { w.set("two", "spec", "field") }, false)},
+			others(func(w *harness) { w.set("two", "spec", "field") }, false)},
 		"Label": {"an edit of labels needs a further pass",
-			others(func(w *world) { w.set("x", "metadata", "labels", "l") }, false)},
-		"Finalizers": {"an edit of finalizers needs a further pass", others(func(w *world) {
+			others(func(w *harness) { w.set("x", "metadata", "labels", "l") }, false)},
+		"Finalizers": {"an edit of finalizers needs a further pass", others(func(w *harness) {
 			w.set([]any{"other.org/f"}, "metadata", "finalizers")
 		}, false)},
-		"Owner": {"an edit of owner references needs a further pass", others(func(w *world) {
+		"Owner": {"an edit of owner references needs a further pass", others(func(w *harness) {
 			w.set([]any{owner("o")}, "metadata", "ownerReferences")
 		}, false)},
 		"Status": {"an edit of the status keeps the object settled",
-			others(func(w *world) { w.set("up", "status", "phase") }, true)},
-		"Record": {"an edit of the annotations of the engine needs a further pass", others(func(w *world) {
+			others(func(w *harness) { w.set("up", "status", "phase") }, true)},
+		"Record": {"an edit of the annotations of the engine needs a further pass", others(func(w *harness) {
 			w.set("{}", "metadata", "annotations", prefix+"/other")
 		}, false)},
 		"EssenceByWebhook": {"an essence that a webhook changes needs a further pass",
@@ -180,15 +181,15 @@ func TestSettledBesideOthers(t *testing.T) {
 				put(body, "no", "spec", "field")
 			})},
 		"MemoryByWebhook": {"memory that a webhook changes needs a further pass", mutated(func(body map[string]any) {
-			if at(body, "metadata", "annotations", handled) != nil {
-				put(body, `{"spec":{"field":"other"}}`, "metadata", "annotations", handled)
+			if at(body, "metadata", "annotations", handledAnnotation) != nil {
+				put(body, `{"spec":{"field":"other"}}`, "metadata", "annotations", handledAnnotation)
 			}
 		})},
 		"BindingByWebhook": {"a binding that a webhook removes needs a further pass",
 			mutated(func(body map[string]any) {
-				put(body, nil, "metadata", "annotations", boundTo)
+				put(body, nil, "metadata", "annotations", boundToAnnotation)
 			})},
-		"Unwritten": {"a pass without a write settles the state that it has read", func(w *world) {
+		"Unwritten": {"a pass without a write settles the state that it has read", func(w *harness) {
 			p := w.start(onCreate("c", fails(1, errNever), mode(handlers.ErrorsPermanent)))
 			p.wantSettled("it failed permanently", true)
 			w.set("up", "status", "phase")

@@ -33,29 +33,32 @@ func (oneAnnotation) Store(patch, _ map[string]any, id string, _ progress.Record
 func TestStatesAreReadAgain(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	failing := fails(9, later)
-	refused := func(w *world, p *process) {
+	refused := func(w *harness, p *process) {
 		w.t.Helper()
 		if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), "did not keep") {
 			w.t.Errorf("want an error about values that were not kept, got %v", err)
 		}
 	}
 	run(t, map[string]scenario{
-		"OldText": {"a webhook that restores the former text of an annotation causes an error", func(w *world) {
+		"OldText": {"a webhook that restores the former text of an annotation causes an error", func(w *harness) {
 			w.set("none", "metadata", "annotations", "example.org/all")
 			w.webhook = func(body map[string]any) { put(body, "none", "metadata", "annotations", "example.org/all") }
-			refused(w, w.startWith(stores{annotated.diffbase, oneAnnotation{}}, onCreate("c", failing)))
+			refused(w, w.startWith(stores{annotationStores.diffbase, oneAnnotation{}}, onCreate("c", failing)))
 		}},
-		"Apart": {"a webhook that removes separate memory causes an error", func(w *world) {
+		"Apart": {"a webhook that removes separate memory causes an error", func(w *harness) {
 			p := w.start(onCreate("c", ok))
 			p.settle()
 			w.edit(func(body map[string]any) {
-				put(body, "of-another", "metadata", "annotations", boundTo)
-				put(body, `{"spec":{"field":"of another"}}`, "metadata", "annotations", handled)
+				put(body, "of-another", "metadata", "annotations", boundToAnnotation)
+				put(body, `{"spec":{"field":"of another"}}`, "metadata", "annotations", handledAnnotation)
 			})
-			w.webhook = func(body map[string]any) { put(body, nil, "metadata", "annotations", handled+apart) }
+			w.webhook = func(body map[string]any) {
+				put(body, nil, "metadata", "annotations",
+					handledAnnotation+separateSuffix)
+			}
 			refused(w, p)
 		}},
-		"Removed": {"a record that another client removes is missing after the next flush", func(w *world) {
+		"Removed": {"a record that another client removes is missing after the next flush", func(w *harness) {
 			for id, record := range map[string]any{
 				"p":   map[string]any{"purpose": "create", "retries": 1, "subrefs": []any{"p/s"}},
 				"p.s": map[string]any{"purpose": "create", "retries": 1, "success": true},
@@ -72,18 +75,19 @@ func TestStatesAreReadAgain(t *testing.T) {
 				w.set(nil, "metadata", "annotations", prefix+"/p.s")
 				return nil
 			}
-			p := w.startWith(annotated, onCreate("p", all(asks, removes, patches("x", "spec", "id"), flushes, asks)))
+			p := w.startWith(annotationStores,
+				onCreate("p", all(asks, removes, patches("x", "spec", "id"), flushes, asks)))
 			_, _ = p.pass()
 			w.want("successes", []bool{true, false}, successes)
 		}},
-		"Stale": {"interim memory without a binding is stale before the first success", func(w *world) {
+		"Stale": {"interim memory without a binding is stale before the first success", func(w *harness) {
 			w.start(onCreate("c", ok)).settle()
 			w.set("two", "spec", "field")
-			w.set(`{"spec":{"field":"two"}}`, "metadata", "annotations", interim)
+			w.set(`{"spec":{"field":"two"}}`, "metadata", "annotations", interimAnnotation)
 			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 			w.wantBeside("open", "two", "u", "success")
 		}},
-		"Malformed": {"a malformed record does not block the lost records of a deletion", func(w *world) {
+		"Malformed": {"a malformed record does not block the lost records of a deletion", func(w *harness) {
 			p := w.start(onCreate("c", ok), onDelete("a", ok), onDelete("b", fails(3, later)))
 			p.settle()
 			w.delete()
@@ -100,12 +104,12 @@ func TestStatesAreReadAgain(t *testing.T) {
 			w.want("calls", []string{"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b"},
 				w.calls())
 		}},
-		"Raw": {"a second storage gets an exact copy of the configuration", func(w *world) {
-			w.startWith(annotated, onCreate("c", ok)).settle()
-			w.altered(handled, func(memory map[string]any) {
+		"Raw": {"a second storage gets an exact copy of the configuration", func(w *harness) {
+			w.startWith(annotationStores, onCreate("c", ok)).settle()
+			w.altered(handledAnnotation, func(memory map[string]any) {
 				put(memory, "x", "metadata", "annotations", "else.example.org/zz")
 			})
-			w.startWith(both(elsewhere, annotated), onCreate("c", ok)).settle()
+			w.startWith(both(otherPrefixStores, annotationStores), onCreate("c", ok)).settle()
 			w.want("copied", "x", at(w.annotation("else.example.org/last-handled-configuration"),
 				"metadata", "annotations", "else.example.org/zz"))
 		}},

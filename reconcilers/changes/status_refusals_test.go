@@ -26,8 +26,8 @@ func onlyStatusNumbers(body map[string]any) error {
 	return memapi.NewRefusal(422, "status.size")
 }
 
-// saying returns an error answer with code 500 and the text.
-func saying(text string) error {
+// serverError returns an error answer with code 500 and the text.
+func serverError(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: 500, Message: text,
 	}}
@@ -37,7 +37,7 @@ func saying(text string) error {
 func TestRefusedStatuses(t *testing.T) {
 	bad, other := patches("big", "status", "size"), patches("x", "status", "id")
 	run(t, map[string]scenario{
-		"Blamed": {"a handler whose status is refused is retried, and its other changes are kept", func(w *world) {
+		"Blamed": {"a handler whose status is refused is retried, and its other changes are kept", func(w *harness) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			p := w.start(onCreate("a", all(bad, patches("x", "metadata", "labels", "id")), retries(2)))
@@ -51,10 +51,10 @@ func TestRefusedStatuses(t *testing.T) {
 			w.wantHandled("all", "one")
 			w.want("errors", []error(nil), p.errs)
 			if !w.hasLogged("refused the changes of a handler", `"handler"="a"`) {
-				w.t.Errorf("the refusal is not logged: %v", w.logged)
+				w.t.Errorf("the refusal is not logged: %v", w.logLines)
 			}
 		}},
-		"Others": {"other handlers of a refused status write succeed, and their status is kept", func(w *world) {
+		"Others": {"other handlers of a refused status write succeed, and their status is kept", func(w *harness) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			p := w.start(onCreate("a", other), onCreate("b", bad, retries(2)), onCreate("c", returns("r")))
@@ -65,26 +65,27 @@ func TestRefusedStatuses(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s create c", "1m0s create b")
 			w.wantClean("all")
 		}},
-		"Result": {"a handler whose result is refused is retried", func(w *world) {
+		"Result": {"a handler whose result is refused is retried", func(w *harness) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			w.start(onCreate("size", returns("big"), retries(2)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create size", "0s create b", "1m0s create size")
 			w.want("status", nil, w.at("status", "size"))
 		}},
-		"Conditions": {"the conditions report the failure after a refusal, not the success before it", func(w *world) {
-			w.withStatus()
-			w.schema = onlyStatusNumbers
-			p := w.startReporting(nil, onCreate("a", bad, retries(2)), onCreate("b", other))
-			_, _ = p.pass()
-			w.wantConditions("after one pass", "False", "True", nil)
-			w.wantAt("after one pass", "x", "status", "id")
-			p.settle()
-			w.wantConditions("after the last attempt", "False", nil, "True")
-			p.wantRefusals("the conditions were accepted", false, "")
-		}},
+		"Conditions": {"the conditions report the failure after a refusal, not the success before it",
+			func(w *harness) {
+				w.withStatus()
+				w.schema = onlyStatusNumbers
+				p := w.startReporting(nil, onCreate("a", bad, retries(2)), onCreate("b", other))
+				_, _ = p.pass()
+				w.wantConditions("after one pass", "False", "True", nil)
+				w.wantAt("after one pass", "x", "status", "id")
+				p.settle()
+				w.wantConditions("after the last attempt", "False", nil, "True")
+				p.wantRefusals("the conditions were accepted", false, "")
+			}},
 		"SubHandler": {"a handler waits for its refused sub-handler as after any other failure",
-			func(w *world) {
+			func(w *harness) {
 				w.serveStatus(true)
 				w.schema = onlyStatusNumbers
 				noted := func(id string, fn handlers.Func) *handlers.Handler {
@@ -101,13 +102,13 @@ func TestRefusedStatuses(t *testing.T) {
 				w.wantAt("all", "x", "status", "id")
 				w.wantHandled("all", "one")
 			}},
-		"Flushed": {"a refused flush writes nothing, and the handler can replace the value", func(w *world) {
+		"Flushed": {"a refused flush writes nothing, and the handler can replace the value", func(w *harness) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			var told error
 			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = all(bad, patches("x", "metadata", "labels", "id"))(ctx, c)
-				told = c.Writes.Flush(ctx)
+				told = c.Writer.Flush(ctx)
 				w.want("label", nil, w.at("metadata", "labels", "id"))
 				return patches(int64(1), "status", "size")(ctx, c)
 			})).settle()
@@ -118,7 +119,7 @@ func TestRefusedStatuses(t *testing.T) {
 			w.wantAt("all", int64(1), "status", "size")
 			w.wantAt("all", "x", "metadata", "labels", "id")
 		}},
-		"Nobody": {"a refused status that no handler has caused does not block the main write", func(w *world) {
+		"Nobody": {"a refused status that no handler has caused does not block the main write", func(w *harness) {
 			w.serveStatus(true)
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "a") != nil && at(body, "status", "b") == nil {
@@ -148,7 +149,7 @@ func TestDecidedOutcomes(t *testing.T) {
 		"Failed": {"an error counts as a retry, whatever is written",
 			fails(1, errOrdinary), []string{"retry", "success"}},
 	} {
-		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
+		run(t, map[string]scenario{name: {tc.reason, func(w *harness) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			registry := prometheus.NewRegistry()
@@ -214,12 +215,12 @@ func TestStatusOfDeletions(t *testing.T) {
 		"Invalid":              func(write) error { return memapi.NewRefusal(422, "status.size") },
 		"Overloaded":           func(write) error { return memapi.NewRefusal(429) },
 		"Broken":               func(write) error { return memapi.NewRefusal(500, "broken") },
-		"TooLargeForDatabase":  func(write) error { return saying(etcd) },
-		"TooLargeForTransport": func(write) error { return saying(transport) },
+		"TooLargeForDatabase":  func(write) error { return serverError(etcd) },
+		"TooLargeForTransport": func(write) error { return serverError(transport) },
 		"Unreachable":          func(write) error { return memapi.ErrCut },
-		"Hanging":              func(one write) error { <-one.over; return memapi.ErrCut },
+		"Hanging":              func(one write) error { <-one.done; return memapi.ErrCut },
 	} {
-		cases[name] = scenario{"the object is gone after one pass, with one call of each handler", func(w *world) {
+		cases[name] = scenario{"the object is gone after one pass, with one call of each handler", func(w *harness) {
 			w.serveStatus(true)
 			bad := patches("big", "status", "size")
 			p := w.start(onDelete("d", all(bad, returns("r"))), onDelete("e", returns("r")))
@@ -241,9 +242,9 @@ func TestStatusOfDeletions(t *testing.T) {
 		}}
 	}
 	for text, failure := range map[string]error{
-		"Database": saying(etcd), "Transport": saying(transport), "Server": memapi.NewRefusal(413),
+		"Database": serverError(etcd), "Transport": serverError(transport), "Server": memapi.NewRefusal(413),
 	} {
-		cases["BothTooLarge"+text] = scenario{"the object is gone even if both writes are too large", func(w *world) {
+		cases["BothTooLarge"+text] = scenario{"the object is gone even if both writes are too large", func(w *harness) {
 			w.serveStatus(true)
 			p := w.start(onDelete("d", all(patches("big", "status", "size"), patches("big", "spec", "size"))))
 			p.settle()
@@ -258,12 +259,12 @@ func TestStatusOfDeletions(t *testing.T) {
 			w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
 		}}
 	}
-	cases["TooLargeByItself"] = scenario{"the object is gone even if no handler caused a refusal", func(w *world) {
+	cases["TooLargeByItself"] = scenario{"the object is gone even if no handler caused a refusal", func(w *harness) {
 		p := w.start(onDelete("d", ok))
 		p.settle()
 		w.before = func(one write) error {
 			if at(one.patch, "metadata", "annotations") != nil {
-				return saying(etcd)
+				return serverError(etcd)
 			}
 			return nil
 		}
@@ -272,7 +273,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
 	}}
 	cases["LeftOfCreation"] = scenario{"the object is gone even if an unwritten status of its creation is refused " +
-		"again", func(w *world) {
+		"again", func(w *harness) {
 		w.serveStatus(true)
 		w.before = func(one write) error {
 			if one.status {
@@ -290,7 +291,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		w.wantCalls("all", "0s create a", "0s delete d")
 	}}
 	cases["HeldByOthers"] = scenario{"if others hold the object, the statuses of the other handlers are kept",
-		func(w *world) {
+		func(w *harness) {
 			w.serveStatus(true)
 			w.set([]any{"example.org/other"}, "metadata", "finalizers")
 			p := w.start(onDelete("d", patches("big", "status", "size")), onDelete("e", returns("r")))
@@ -302,7 +303,7 @@ func TestStatusOfDeletions(t *testing.T) {
 			w.wantAt("after one pass", []any{"example.org/other"}, "metadata", "finalizers")
 			w.wantAt("after one pass", "r", "status", "e")
 		}}
-	cases["WrittenLater"] = scenario{"if others hold the object, a failed status is written later", func(w *world) {
+	cases["WrittenLater"] = scenario{"if others hold the object, a failed status is written later", func(w *harness) {
 		w.serveStatus(true)
 		w.set([]any{"example.org/other"}, "metadata", "finalizers")
 		p := w.start(onDelete("d", returns("r")))

@@ -22,12 +22,12 @@ func (fullProgress) Store(map[string]any, map[string]any, string, progress.Recor
 	return errOrdinary
 }
 
-var third = stores{
+var thirdPrefixStores = stores{
 	diffbase.Annotations{Prefix: "third.example.org"}, progress.Annotations{Prefix: "third.example.org"},
 }
 
 // heldAnnotations returns those of the annotations that the object has.
-func (w *world) heldAnnotations(names ...string) (held []string) {
+func (w *harness) heldAnnotations(names ...string) (held []string) {
 	for _, name := range names {
 		if w.at("metadata", "annotations", name) != nil {
 			held = append(held, name)
@@ -41,20 +41,20 @@ func TestCopiesInAllStorages(t *testing.T) {
 	const essence, another = "else.example.org/" + inStatus, "third.example.org/" + inStatus
 	hour := temporaryError{delay: time.Hour}
 	run(t, map[string]scenario{
-		"Behind": {"a storage listed after the present one gets a copy of the essence", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
-			w.startWith(both(annotated, elsewhere), onCreate("a", ok)).settle()
+		"Behind": {"a storage listed after the present one gets a copy of the essence", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
+			w.startWith(both(annotationStores, otherPrefixStores), onCreate("a", ok)).settle()
 			w.want("kept", []string{essence}, w.heldAnnotations(essence))
 		}},
-		"RecordsBehind": {"a storage listed after the present one gets copies of the records", func(w *world) {
-			_, _ = w.startWith(annotated, onCreate("a", ok), onCreate("b", fails(1, hour))).pass()
-			_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok), onCreate("b", ok)).pass()
+		"RecordsBehind": {"a storage listed after the present one gets copies of the records", func(w *harness) {
+			_, _ = w.startWith(annotationStores, onCreate("a", ok), onCreate("b", fails(1, hour))).pass()
+			_, _ = w.startWith(both(annotationStores, otherPrefixStores), onCreate("a", ok), onCreate("b", ok)).pass()
 			names := []string{"else.example.org/a", "else.example.org/b"}
 			w.want("kept", names, w.heldAnnotations(names...))
 		}},
-		"Resumed": {"essence and records are copied with one write", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
-			for _, s := range []stores{annotated, both(elsewhere, annotated)} {
+		"Resumed": {"essence and records are copied with one write", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
+			for _, s := range []stores{annotationStores, both(otherPrefixStores, annotationStores)} {
 				w.drainWrites()
 				p := w.startWith(s, onResume("r", fails(1, hour)))
 				p.memory.Initial = true
@@ -63,50 +63,51 @@ func TestCopiesInAllStorages(t *testing.T) {
 			w.wantWrites("moved", "main 200")
 			w.want("kept", []string{essence, "else.example.org/r"}, w.heldAnnotations(essence, "else.example.org/r"))
 		}},
-		"Nested": {"nested storages get copies as well", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
-			p := w.startWith(annotated, onCreate("a", ok))
+		"Nested": {"nested storages get copies as well", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
+			p := w.startWith(annotationStores, onCreate("a", ok))
 			p.handling.Lens.Diffbase = diffbase.Multi{
-				annotated.diffbase, diffbase.Multi{elsewhere.diffbase}, third.diffbase,
+				annotationStores.diffbase, diffbase.Multi{otherPrefixStores.diffbase}, thirdPrefixStores.diffbase,
 			}
 			p.settle()
 			w.want("kept", []string{essence, another}, w.heldAnnotations(essence, another))
 		}},
-		"Malformed": {"a malformed storage that is not read does not prevent copies to the others", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
+		"Malformed": {"a malformed storage that is not read does not prevent copies to the others", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
 			w.set("{", "metadata", "annotations", essence)
-			p := w.startWith(annotated, onCreate("a", ok))
-			p.handling.Lens.Diffbase = diffbase.Multi{annotated.diffbase, elsewhere.diffbase, third.diffbase}
+			p := w.startWith(annotationStores, onCreate("a", ok))
+			p.handling.Lens.Diffbase = diffbase.Multi{annotationStores.diffbase, otherPrefixStores.diffbase,
+				thirdPrefixStores.diffbase}
 			p.settle()
 			w.want("kept", []string{another}, w.heldAnnotations(another))
 			w.wantAt("repaired with the next change only", "{", "metadata", "annotations", essence)
 		}},
-		"Updated": {"an update writes all storages, without a separate write for the copies", func(w *world) {
+		"Updated": {"an update writes all storages, without a separate write for the copies", func(w *harness) {
 			registered := onUpdate("u", ok)
-			w.startWith(annotated, registered).settle()
+			w.startWith(annotationStores, registered).settle()
 			w.set("two", "spec", "field")
 			w.drainWrites()
-			w.startWith(both(elsewhere, annotated), registered).settle()
+			w.startWith(both(otherPrefixStores, annotationStores), registered).settle()
 			w.wantWrites("updated", "main 200")
 			w.want("kept", []string{essence}, w.heldAnnotations(essence))
 		}},
-		"Deleted": {"nothing is copied during a deletion", func(w *world) {
-			p := w.startWith(annotated, onDelete("d", fails(1, hour)))
+		"Deleted": {"nothing is copied during a deletion", func(w *harness) {
+			p := w.startWith(annotationStores, onDelete("d", fails(1, hour)))
 			p.settle()
 			w.delete()
 			_, _ = p.pass()
 			w.drainWrites()
-			_, _ = w.startWith(both(elsewhere, annotated), onDelete("d", ok)).pass()
+			_, _ = w.startWith(both(otherPrefixStores, annotationStores), onDelete("d", ok)).pass()
 			w.wantWrites("moved")
 		}},
-		"Unwanted": {"nothing is copied for an object that matches no handler", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
+		"Unwanted": {"nothing is copied for an object that matches no handler", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
 			w.drainWrites()
-			w.startWith(both(elsewhere, annotated), onCreate("a", ok, labelled)).settle()
+			w.startWith(both(otherPrefixStores, annotationStores), onCreate("a", ok, ifLabelled)).settle()
 			w.wantWrites("moved")
 		}},
 		"Subrefs": {"records of sub-handlers are copied, also if listed in two spellings or missing",
-			func(w *world) {
+			func(w *harness) {
 				record := map[string]any{"purpose": "create", "delayed": "9999-01-01T00:00:00Z", "retries": int64(1)}
 				for _, name := range []string{"a.s.x", "a.z", "a"} {
 					if name == "a" {
@@ -114,7 +115,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 					}
 					w.set(string(encoded(record)), "metadata", "annotations", prefix+"/"+name)
 				}
-				_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok)).pass()
+				_, _ = w.startWith(both(annotationStores, otherPrefixStores), onCreate("a", ok)).pass()
 				names := []string{"else.example.org/a", "else.example.org/a.s.x", "else.example.org/a.z"}
 				w.want("kept", names, w.heldAnnotations(names...))
 			}},
@@ -125,7 +126,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 func TestCopiesThatFail(t *testing.T) {
 	const kept = "did not keep"
 	waits := fails(1, temporaryError{delay: time.Hour})
-	failing := func(w *world, p *process, is func(error) bool, writes ...string) {
+	failing := func(w *harness, p *process, is func(error) bool, writes ...string) {
 		w.calls()
 		w.drainWrites()
 		if _, err := p.pass(); !is(err) {
@@ -137,47 +138,47 @@ func TestCopiesThatFail(t *testing.T) {
 	}
 	ordinary := func(err error) bool { return err != nil && strings.Contains(err.Error(), errOrdinary.Error()) }
 	run(t, map[string]scenario{
-		"Forbidden": {"a forbidden copy returns the error of the write", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
+		"Forbidden": {"a forbidden copy returns the error of the write", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
 			w.forbidWrites(time.Second)
-			p := w.startWith(both(elsewhere, annotated), onCreate("a", ok))
+			p := w.startWith(both(otherPrefixStores, annotationStores), onCreate("a", ok))
 			failing(w, p, func(err error) bool {
 				return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), kept)
 			}, "main 403")
 		}},
-		"Dropped": {"a dropped copy is an error and is not retried in the same pass", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
+		"Dropped": {"a dropped copy is an error and is not retried in the same pass", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
-			p := w.startWith(both(statuses, annotated), onCreate("a", ok))
+			p := w.startWith(both(statusStores, annotationStores), onCreate("a", ok))
 			failing(w, p, func(err error) bool { return err != nil && strings.Contains(err.Error(), kept) }, "main 200")
 		}},
-		"Full": {"a storage that refuses the essence is an error without a write", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
-			p := w.startWith(annotated, onCreate("a", ok))
-			p.handling.Lens.Diffbase = diffbase.Multi{annotated.diffbase, diffbase.Multi{full{}}}
+		"Full": {"a storage that refuses the essence is an error without a write", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
+			p := w.startWith(annotationStores, onCreate("a", ok))
+			p.handling.Lens.Diffbase = diffbase.Multi{annotationStores.diffbase, diffbase.Multi{full{}}}
 			failing(w, p, ordinary)
 		}},
-		"FullOfRecords": {"a storage that refuses a record is an error without a write", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
-			p := w.startWith(annotated, onResume("r", waits))
+		"FullOfRecords": {"a storage that refuses a record is an error without a write", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
+			p := w.startWith(annotationStores, onResume("r", waits))
 			p.memory.Initial = true
 			_, _ = p.pass()
-			own := progress.Multi{annotated.progress, fullProgress{}}
-			p = w.startWith(stores{annotated.diffbase, own}, onResume("r", ok))
+			own := progress.Multi{annotationStores.progress, fullProgress{}}
+			p = w.startWith(stores{annotationStores.diffbase, own}, onResume("r", ok))
 			p.memory.Initial = true
 			failing(w, p, ordinary)
 		}},
-		"Gone": {"an object that is deleted during the copy is gone without an error", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
+		"Gone": {"an object that is deleted during the copy is gone without an error", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
 			w.before = func(write) error { w.delete(); return nil }
-			next, err := w.startWith(both(elsewhere, annotated), onCreate("a", ok)).pass()
+			next, err := w.startWith(both(otherPrefixStores, annotationStores), onCreate("a", ok)).pass()
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
 		}},
-		"TakenAway": {"memory that is removed during the copy is restored without a call", func(w *world) {
-			w.startWith(annotated, onCreate("a", ok)).settle()
+		"TakenAway": {"memory that is removed during the copy is restored without a call", func(w *harness) {
+			w.startWith(annotationStores, onCreate("a", ok)).settle()
 			w.calls()
 			w.webhook = func(body map[string]any) { put(body, nil, "metadata", "annotations"); w.webhook = nil }
-			p := w.startWith(both(elsewhere, annotated), onCreate("a", ok))
+			p := w.startWith(both(otherPrefixStores, annotationStores), onCreate("a", ok))
 			p.settle()
 			w.wantCalls("all")
 			w.wantHandled("all", "one")

@@ -18,39 +18,39 @@ import (
 // storm is an object that is edited while its operator crashes and the API server fails. The handlers copy its field
 // to two places outside of the cluster.
 type storm struct {
-	*world
-	weather *rand.Rand // decides what happens
-	p       *process
-	stop    chan struct{}
-	done    chan struct{}
+	*harness
+	eventRand *rand.Rand // decides what happens
+	process   *process
+	stop      chan struct{}
+	done      chan struct{}
 
-	mu      sync.Mutex
-	outside map[string]any // the last value of each place
-	luck    *rand.Rand
-	trouble int // number of calls and writes that still go wrong
+	mu                sync.Mutex
+	externalValues    map[string]any // the last value of each place
+	failureRand       *rand.Rand
+	remainingFailures int // number of calls and writes that still go wrong
 }
 
-// goesWrong reports whether the present call or write goes wrong.
-func (s *storm) goesWrong() bool {
+// shouldFail reports whether the present call or write goes wrong.
+func (s *storm) shouldFail() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.trouble == 0 || s.luck.IntN(3) > 0 {
+	if s.remainingFailures == 0 || s.failureRand.IntN(3) > 0 {
 		return false
 	}
-	s.trouble--
+	s.remainingFailures--
 	return true
 }
 
 // copyField returns a handler that copies the field to a place outside.
 func (s *storm) copyField(place string) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
-		if s.goesWrong() {
+		if s.shouldFail() {
 			return temporaryError{delay: time.Second}
 		}
 		s.mu.Lock()
-		s.outside[place] = at(working(c), "spec", "field")
+		s.externalValues[place] = at(working(c), "spec", "field")
 		s.mu.Unlock()
-		if s.goesWrong() {
+		if s.shouldFail() {
 			_ = takes(2*time.Second)(context.WithoutCancel(ctx), c)
 		}
 		return all(
@@ -62,17 +62,17 @@ func (s *storm) copyField(place string) handlers.Func {
 
 // begin runs an operator until it is stopped or killed.
 func (s *storm) begin() {
-	s.p = s.start(
-		onCreate("a", s.copyField("first"), labelled), onCreate("b", s.copyField("second"), labelled),
-		onUpdate("u", s.copyField("first"), labelled), onUpdate("v", s.copyField("second"), labelled),
+	s.process = s.start(
+		onCreate("a", s.copyField("first"), ifLabelled), onCreate("b", s.copyField("second"), ifLabelled),
+		onUpdate("u", s.copyField("first"), ifLabelled), onUpdate("v", s.copyField("second"), ifLabelled),
 		onDelete("d", func(context.Context, *handlers.Invocation) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.outside = map[string]any{}
+			s.externalValues = map[string]any{}
 			return nil
-		}, labelled),
+		}, ifLabelled),
 	)
-	p, stop, done := s.p, make(chan struct{}), make(chan struct{})
+	p, stop, done := s.process, make(chan struct{}), make(chan struct{})
 	s.stop, s.done = stop, done
 	go func() {
 		defer close(done)
@@ -91,30 +91,30 @@ func (s *storm) begin() {
 
 // restart ends the operator by a kill or an exit, and starts another one.
 func (s *storm) restart() {
-	if s.weather.IntN(3) > 0 {
-		s.p.kill()
+	if s.eventRand.IntN(3) > 0 {
+		s.process.kill()
 	}
-	s.p.exit()
+	s.process.exit()
 	<-s.done
 	s.begin()
 }
 
 // causeEvent makes one random event happen.
 func (s *storm) causeEvent(turn int, deadly bool) {
-	time.Sleep(time.Duration(s.weather.IntN(3000)) * time.Millisecond)
+	time.Sleep(time.Duration(s.eventRand.IntN(3000)) * time.Millisecond)
 	s.mu.Lock()
-	s.trouble += s.weather.IntN(3)
+	s.remainingFailures += s.eventRand.IntN(3)
 	s.mu.Unlock()
-	switch kind := s.weather.IntN(6); {
+	switch kind := s.eventRand.IntN(6); {
 	case kind == 0:
-		s.set([]any{"yes", "no"}[s.weather.IntN(2)], "metadata", "labels", "on")
+		s.set([]any{"yes", "no"}[s.eventRand.IntN(2)], "metadata", "labels", "on")
 	case kind < 4 && deadly:
 		s.restart()
 	// a crash can lose the last second of a life, so the value must differ from all earlier ones
 	case deadly:
 		s.set(fmt.Sprint("value ", turn), "spec", "field")
 	default:
-		s.set(fmt.Sprint("value ", s.weather.IntN(2)), "spec", "field")
+		s.set(fmt.Sprint("value ", s.eventRand.IntN(2)), "spec", "field")
 	}
 }
 
@@ -143,8 +143,8 @@ func TestStorms(t *testing.T) {
 		for _, deadly := range []bool{true, false} {
 			t.Run(fmt.Sprint(seed, deadly), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := &storm{world: newWorld(t), outside: map[string]any{},
-						weather: rand.New(rand.NewPCG(seed, 0)), luck: rand.New(rand.NewPCG(seed, 1))}
+					s := &storm{harness: newHarness(t), externalValues: map[string]any{},
+						eventRand: rand.New(rand.NewPCG(seed, 0)), failureRand: rand.New(rand.NewPCG(seed, 1))}
 					s.serveStatus(seed%2 == 0)
 					s.set("yes", "metadata", "labels", "on")
 					s.before = func(r write) error {
@@ -166,7 +166,7 @@ func TestStorms(t *testing.T) {
 }
 
 func (s *storm) answer(code int) error {
-	if s.goesWrong() {
+	if s.shouldFail() {
 		return memapi.NewRefusal(code)
 	}
 	return nil
@@ -175,24 +175,24 @@ func (s *storm) answer(code int) error {
 // requireSettled ends all failures, waits until the object is settled, and checks it.
 func (s *storm) requireSettled() {
 	s.mu.Lock()
-	s.trouble = 0
+	s.remainingFailures = 0
 	s.mu.Unlock()
 	s.set("yes", "metadata", "labels", "on")
 	time.Sleep(time.Minute)
 	field := s.at("spec", "field")
 	s.mu.Lock()
-	s.want("outside", map[string]any{"first": field, "second": field}, s.outside)
+	s.want("outside", map[string]any{"first": field, "second": field}, s.externalValues)
 	s.mu.Unlock()
 	s.wantAt("settled", field, "status", "first")
 	s.wantAt("settled", field, "status", "second")
 	s.wantHandled("settled", field)
 	s.wantClean("settled")
 	synctest.Wait() // all passes have ended
-	s.want("memory", true, s.p.memory.IsEmpty())
+	s.want("memory", true, s.process.memory.IsEmpty())
 	s.delete()
 	time.Sleep(time.Minute)
 	s.want("stored", map[string]any(nil), s.stored())
-	s.want("outside after the deletion", map[string]any{}, s.outside)
+	s.want("outside after the deletion", map[string]any{}, s.externalValues)
 	close(s.stop)
 	<-s.done
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// asks returns a handler that records the success, failure, attempts and message of sub-handlers.
-func asks(to *[]string, ids ...string) handlers.Func {
+// recordSubOutcomes returns a handler that records the success, failure, attempts and message of sub-handlers.
+func recordSubOutcomes(to *[]string, ids ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		for _, id := range ids {
 			r, err := c.Subs.RecordOf(id)
@@ -30,31 +30,31 @@ func asks(to *[]string, ids ...string) handlers.Func {
 // TestSubHandlerOutcomes shows what a handler can read about its sub-handlers.
 func TestSubHandlerOutcomes(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
-	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
-		"Compact": (*world).compact,
-		"Kopf": func(w *world, registered ...*handlers.Handler) *process {
-			return w.startWith(annotated, registered...)
+	forms := map[string]func(w *harness, registered ...*handlers.Handler) *process{
+		"Compact": (*harness).compact,
+		"Kopf": func(w *harness, registered ...*handlers.Handler) *process {
+			return w.startWith(annotationStores, registered...)
 		},
-		"KopfStatus": func(w *world, registered ...*handlers.Handler) *process {
-			return w.startWith(statuses, registered...)
+		"KopfStatus": func(w *harness, registered ...*handlers.Handler) *process {
+			return w.startWith(statusStores, registered...)
 		},
 	}
 	for form, start := range forms {
 		run(t, map[string]scenario{
 			form + "LaterAttempts": {"records are readable before sub-handlers are declared, also in the next process",
-				func(w *world) {
+				func(w *harness) {
 					var before, after []string
 					flaky := fails(2, later)
 					work := func(ctx context.Context, c *handlers.Invocation) error {
 						return w.steps(nil, sub("a", ok), sub("b", fails(1, permanentError{})), sub("c", flaky),
-							sub("d", ok, never))(ctx, c)
+							sub("d", ok, ifNever))(ctx, c)
 					}
 					ids := []string{"a", "b", "c", "d", "none"}
 					run := func(ctx context.Context, c *handlers.Invocation) error {
 						err := work(ctx, c)
-						return errors.Join(asks(&after, ids...)(ctx, c), err)
+						return errors.Join(recordSubOutcomes(&after, ids...)(ctx, c), err)
 					}
-					registered := onCreate("p", all(asks(&before, ids...), run))
+					registered := onCreate("p", all(recordSubOutcomes(&before, ids...), run))
 					start(w, registered).step()
 					w.want("at first", []string{
 						"a false false 0 ", "b false false 0 ", "c false false 0 ", "d false false 0 ",
@@ -72,25 +72,29 @@ func TestSubHandlerOutcomes(t *testing.T) {
 					start(w, registered).settle()
 					w.want("finally", "c true false 3 ", after[len(after)-3])
 				}},
-			form + "NewCause": {"records of a former cause do not count", func(w *world) {
+			form + "NewCause": {"records of a former cause do not count", func(w *harness) {
 				var seen []string
-				registered := on("", "p", all(asks(&seen, "a"), w.steps(nil, sub("a", ok), sub("b", fails(5, later)))))
+				registered := on("", "p", all(recordSubOutcomes(&seen, "a"),
+					w.steps(nil, sub("a", ok), sub("b", fails(5, later)))))
 				p := start(w, registered)
 				p.step()
 				w.delete()
 				p.settle()
 				w.want("seen", []string{"a false false 0 "}, seen[:1])
 			}},
-			form + "Asked": {"a sub-handler can read the record of another one through its parent", func(w *world) {
+			form + "Asked": {"a sub-handler can read the record of another one through its parent", func(w *harness) {
 				var seen []string
 				start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
-					ask := func(ctx context.Context, _ *handlers.Invocation) error { return asks(&seen, "a")(ctx, c) }
+					ask := func(ctx context.Context,
+						_ *handlers.Invocation) error {
+						return recordSubOutcomes(&seen, "a")(ctx, c)
+					}
 					return w.steps(nil, sub("a", fails(1, permanentError{})), sub("b", ask, afterEnd("a")))(ctx, c)
 				})).settle()
 				w.want("seen", []string{"a false true 1 never"}, seen)
 			}},
 			form + "Dropped": {"a finished sub-handler that is not declared any more is a valid dependency",
-				func(w *world) {
+				func(w *harness) {
 					flaky := fails(1, later)
 					start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 						r, err := c.Subs.RecordOf("a")
@@ -115,11 +119,11 @@ func TestDependenciesWithoutRoom(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	run(t, map[string]scenario{"Last": {"dependents without room are not called, and the handler fails permanently",
-		func(w *world) {
+		func(w *harness) {
 			const many = 2000
-			calls := tally{}
+			calls := callTally{}
 			last := false
-			p := w.startWith(annotated, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
+			p := w.startWith(annotationStores, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				final := sub("final", func(context.Context, *handlers.Invocation) error { last = true; return nil },
 					afterSuccess(part(many-1)))
 				if err := c.Subs.Declare(final); err != nil {

@@ -26,10 +26,10 @@ func declares(n int, fn func(i int) handlers.Func) handlers.Func {
 	}
 }
 
-// tally counts the calls of functions by their numbers.
-type tally map[int]int
+// callTally counts the calls of functions by their numbers.
+type callTally map[int]int
 
-func (t tally) counting(fn func(i int) handlers.Func) func(i int) handlers.Func {
+func (t callTally) counting(fn func(i int) handlers.Func) func(i int) handlers.Func {
 	return func(i int) handlers.Func {
 		return func(ctx context.Context, c *handlers.Invocation) error {
 			t[i]++
@@ -38,8 +38,8 @@ func (t tally) counting(fn func(i int) handlers.Func) func(i int) handlers.Func 
 	}
 }
 
-// most returns the calls of the function that was called most often, and the number of all calls.
-func (t tally) most() (most, calls int) {
+// maxCalls returns the calls of the function that was called most often, and the number of all calls.
+func (t callTally) maxCalls() (most, calls int) {
 	for _, n := range t {
 		most, calls = max(most, n), calls+n
 	}
@@ -47,14 +47,14 @@ func (t tally) most() (most, calls int) {
 }
 
 // compact starts a process that uses the compact records of sub-handlers.
-func (w *world) compact(registered ...*handlers.Handler) *process {
-	p := w.startWith(annotated, registered...)
+func (w *harness) compact(registered ...*handlers.Handler) *process {
+	p := w.startWith(annotationStores, registered...)
 	p.handling.CompactSubs = true
 	return p
 }
 
 // wantNoRefusals checks that all writes were accepted.
-func (w *world) wantNoRefusals(p *process) {
+func (w *harness) wantNoRefusals(p *process) {
 	w.t.Helper()
 	w.want("errors", []error(nil), p.errs)
 	for _, answer := range w.drainWrites() {
@@ -64,7 +64,7 @@ func (w *world) wantNoRefusals(p *process) {
 	}
 }
 
-func (w *world) size() (size int) {
+func (w *harness) size() (size int) {
 	annotations, _ := w.at("metadata", "annotations").(map[string]any)
 	for key, value := range annotations {
 		size += len(key) + len(value.(string))
@@ -92,31 +92,31 @@ func TestSubHandlerProgress(t *testing.T) {
 	}
 	run(t, map[string]scenario{
 		"OneFailsForNow": {"only the failed sub-handler is retried, and the successes of all others fit",
-			func(w *world) {
-				calls := tally{}
+			func(w *harness) {
+				calls := callTally{}
 				p := w.compact(onCreate("a", declares(2000, calls.counting(slow(2)))))
 				p.step()
 				w.want("named", 1999, len(w.record("a", "succeeded").([]any)))
 				w.want("records", []any{"a/" + part(0)}, w.record("a", "subrefs"))
 				p.settle()
 				w.want("the failing one", 3, calls[0])
-				_, all := calls.most()
+				_, all := calls.maxCalls()
 				w.want("calls", 2002, all)
 				w.wantNoRefusals(p)
 				w.wantClean("all")
 			}},
-		"Restarted": {"a new process does not repeat finished sub-handlers", func(w *world) {
-			calls := tally{}
+		"Restarted": {"a new process does not repeat finished sub-handlers", func(w *harness) {
+			calls := callTally{}
 			registered := onCreate("a", declares(2000, calls.counting(slow(1))))
 			w.compact(registered).step()
 			w.compact(registered).settle()
-			_, all := calls.most()
+			_, all := calls.maxCalls()
 			w.want("calls", 2001, all)
 			w.wantClean("all")
 		}},
 		"Killed": {"a crash repeats only running sub-handlers and those that ended within the last second",
-			func(w *world) {
-				calls := tally{}
+			func(w *harness) {
+				calls := callTally{}
 				registered := onCreate(
 					"a", declares(20, calls.counting(func(int) handlers.Func { return takes(400 * time.Millisecond) })),
 				)
@@ -125,30 +125,31 @@ func TestSubHandlerProgress(t *testing.T) {
 				p.settle()
 				time.Sleep(time.Minute)
 				w.compact(registered).settle()
-				most, all := calls.most()
+				most, all := calls.maxCalls()
 				if all > 20+4 || most > 2 {
 					w.t.Errorf("20 sub-handlers were called %d times, one of them %d times", all, most)
 				}
 				w.wantClean("all")
 			}},
-		"FailedForGood": {"permanently failed sub-handlers keep their records with a shortened error", func(w *world) {
-			functions := []handlers.Func{fails(1, errors.Join(permanentError{}, errLong)), fails(1, later), ok}
-			p := w.compact(onCreate("a", declares(3, func(i int) handlers.Func { return functions[i] })))
-			p.step()
-			w.want("named", []any{part(2)}, w.record("a", "succeeded"))
-			w.want("failed", true, w.record("a."+part(0), "failure"))
-			if text := w.record("a."+part(0), "message").(string); len(text) > 300 || !strings.HasPrefix(
-				text, "never\na long story",
-			) {
-				w.t.Errorf("the message of the record is %q", text)
-			}
-			p.settle()
-			w.wantClean("all")
-		}},
-		"FormerForm": {"full records of a former release are replaced by compact ones", func(w *world) {
-			calls := tally{}
+		"FailedForGood": {"permanently failed sub-handlers keep their records with a shortened error",
+			func(w *harness) {
+				functions := []handlers.Func{fails(1, errors.Join(permanentError{}, errLong)), fails(1, later), ok}
+				p := w.compact(onCreate("a", declares(3, func(i int) handlers.Func { return functions[i] })))
+				p.step()
+				w.want("named", []any{part(2)}, w.record("a", "succeeded"))
+				w.want("failed", true, w.record("a."+part(0), "failure"))
+				if text := w.record("a."+part(0), "message").(string); len(text) > 300 || !strings.HasPrefix(
+					text, "never\na long story",
+				) {
+					w.t.Errorf("the message of the record is %q", text)
+				}
+				p.settle()
+				w.wantClean("all")
+			}},
+		"FormerForm": {"full records of a former release are replaced by compact ones", func(w *harness) {
+			calls := callTally{}
 			registered := onCreate("a", declares(100, calls.counting(slow(2))))
-			w.startWith(annotated, registered).step()
+			w.startWith(annotationStores, registered).step()
 			w.want("former form", true, w.record("a."+part(7), "success"))
 			time.Sleep(time.Minute)
 			p := w.compact(registered)
@@ -156,33 +157,33 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("former records", nil, w.annotation(prefix+"/a."+part(7)))
 			w.want("named", 99, len(w.record("a", "succeeded").([]any)))
 			p.settle()
-			_, all := calls.most()
+			_, all := calls.maxCalls()
 			w.want("calls", 102, all)
 			w.wantClean("all")
 		}},
-		"BackToFormerForm": {"successes in compact records are not repeated by a former release", func(w *world) {
-			calls := tally{}
+		"BackToFormerForm": {"successes in compact records are not repeated by a former release", func(w *harness) {
+			calls := callTally{}
 			registered := onCreate("a", declares(100, calls.counting(slow(2))))
 			w.compact(registered).step()
-			w.startWith(annotated, registered).settle()
-			_, all := calls.most()
+			w.startWith(annotationStores, registered).settle()
+			_, all := calls.maxCalls()
 			w.want("calls", 102, all)
 			w.wantClean("all")
 		}},
-		"Moved": {"successes in compact records are moved to another storage", func(w *world) {
-			calls := tally{}
+		"Moved": {"successes in compact records are moved to another storage", func(w *harness) {
+			calls := callTally{}
 			registered := onCreate("a", declares(100, calls.counting(slow(3))))
 			w.compact(registered).step()
 			time.Sleep(time.Minute)
-			w.startWith(both(statuses, annotated), registered).step()
+			w.startWith(both(statusStores, annotationStores), registered).step()
 			time.Sleep(time.Minute)
-			w.startWith(statuses, registered).settle()
-			_, all := calls.most()
+			w.startWith(statusStores, registered).settle()
+			_, all := calls.maxCalls()
 			w.want("calls", 103, all)
 			w.want("records", nil, w.at("status", "kopf", "progress", "a"))
 		}},
 		"Edited": {"an edit after the first success of a sub-handler is handled as an update",
-			func(w *world) {
+			func(w *harness) {
 				registered := []*handlers.Handler{onCreate("a", declares(3, slow(2))), onUpdate("u", ok)}
 				w.compact(registered...).step()
 				w.set("two", "spec", "field")
@@ -192,9 +193,9 @@ func TestSubHandlerProgress(t *testing.T) {
 				w.wantCalls("all", "0s create a", "1m0s create a", "1m10s create a", "1m10s update u")
 				w.wantClean("all")
 			}},
-		"EditedInFormerForm": {"an edit after a success with a full record is handled as an update", func(w *world) {
+		"EditedInFormerForm": {"an edit after a success with a full record is handled as an update", func(w *harness) {
 			registered := []*handlers.Handler{onCreate("a", declares(3, slow(3))), onUpdate("u", ok)}
-			w.startWith(annotated, registered...).step()
+			w.startWith(annotationStores, registered...).step()
 			w.set("two", "spec", "field")
 			for range 2 {
 				time.Sleep(time.Minute)
@@ -204,7 +205,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.wantCalls("all", "0s create a", "1m0s create a", "2m0s create a", "2m10s create a", "2m10s update u")
 			w.wantClean("all")
 		}},
-		"EditedWithin": {"an edit after the success of a nested sub-handler is handled as an update", func(w *world) {
+		"EditedWithin": {"an edit after the success of a nested sub-handler is handled as an update", func(w *harness) {
 			inner, outer := slow(2), slow(4)
 			registered := []*handlers.Handler{onCreate("a", declares(2, func(i int) handlers.Func {
 				if i == 0 {
@@ -223,7 +224,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"EditedAfterFailure": {"an edit is handled as an update even if the parent of the success failed " +
-			"permanently", func(w *world) {
+			"permanently", func(w *harness) {
 			failing := func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Declare(&handlers.Handler{ID: "x", Call: ok}); err != nil {
 					return err
@@ -236,8 +237,8 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.compact(registered...).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 		}},
-		"LargeObject": {"interim memory is reduced to a digest to make room for successes", func(w *world) {
-			calls := tally{}
+		"LargeObject": {"interim memory is reduced to a digest to make room for successes", func(w *harness) {
+			calls := callTally{}
 			functions := slow(2)
 			p := w.compact(onUpdate("a", declares(4000, calls.counting(func(i int) handlers.Func {
 				return all(takes(time.Millisecond), functions(i))
@@ -246,20 +247,20 @@ func TestSubHandlerProgress(t *testing.T) {
 			p.settle()
 			w.set("two", "spec", "field")
 			p.settle()
-			_, made := calls.most()
+			_, made := calls.maxCalls()
 			w.want("calls", 4002, made)
 			w.wantNoRefusals(p)
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"Superseded": {"all sub-handlers are called again for the next cause", func(w *world) {
-			calls := tally{}
+		"Superseded": {"all sub-handlers are called again for the next cause", func(w *harness) {
+			calls := callTally{}
 			registered := []*handlers.Handler{on("", "a", declares(10, calls.counting(slow(2))))}
 			p := w.compact(registered...)
 			p.step()
 			w.delete()
 			p.settle()
-			_, all := calls.most()
+			_, all := calls.maxCalls()
 			w.want("calls", 10, all)
 
 			w.create(object())
@@ -270,8 +271,8 @@ func TestSubHandlerProgress(t *testing.T) {
 			p.step()
 			w.want("the update", 10, len(calls))
 		}},
-		"Nested": {"the success of a sub-handler replaces the records of its own sub-handlers", func(w *world) {
-			calls := tally{}
+		"Nested": {"the success of a sub-handler replaces the records of its own sub-handlers", func(w *harness) {
+			calls := callTally{}
 			functions := calls.counting(slow(1))
 			p := w.compact(onCreate("a", declares(10, func(i int) handlers.Func {
 				return declares(10, func(j int) handlers.Func { return functions(10*i + j) })
@@ -281,7 +282,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("named within", 9, len(w.record("a."+part(0), "succeeded").([]any)))
 			w.want("records", []any{"a/" + part(0), "a/" + part(0) + "/" + part(0)}, w.record("a", "subrefs"))
 			p.settle()
-			_, all := calls.most()
+			_, all := calls.maxCalls()
 			w.want("calls", 101, all)
 			w.wantClean("all")
 		}},

@@ -15,12 +15,12 @@ import (
 // TestRunsOfSubHandlers shows the ways in which a handler can run its sub-handlers.
 func TestRunsOfSubHandlers(t *testing.T) {
 	run(t, map[string]scenario{
-		"Twice": {"a second declaration of an id is a permanent error", func(w *world) {
+		"Twice": {"a second declaration of an id is a permanent error", func(w *harness) {
 			w.start(onCreate("a", runs(sub("s", ok), sub("s", ok)))).settle()
 			w.wantCalls("all", "0s create a")
 			w.want("logged", true, w.hasLogged(`sub-handler \"a/s\" is declared twice`))
 		}},
-		"NoneFirst": {"sub-handlers that are declared after an empty run are called", func(w *world) {
+		"NoneFirst": {"sub-handlers that are declared after an empty run are called", func(w *harness) {
 			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Run(ctx, nil); err != nil {
 					return err
@@ -29,7 +29,7 @@ func TestRunsOfSubHandlers(t *testing.T) {
 			})).settle()
 			w.wantCalls("all", "0s create a", "0s create s")
 		}},
-		"WithinItself": {"a sub-handler that runs all sub-handlers of its parent gets an error", func(w *world) {
+		"WithinItself": {"a sub-handler that runs all sub-handlers of its parent gets an error", func(w *harness) {
 			var told error
 			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				return w.steps(nil, sub("s", func(ctx context.Context, _ *handlers.Invocation) error {
@@ -42,31 +42,32 @@ func TestRunsOfSubHandlers(t *testing.T) {
 			}
 			w.wantCalls("all", "0s create a", "0s create s")
 		}},
-		"Few": {"nothing about room is logged if all sub-handlers fit", func(w *world) {
+		"Few": {"nothing about room is logged if all sub-handlers fit", func(w *harness) {
 			once := fails(1, temporaryError{time.Second})
 			w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", once)))).settle()
 			w.want("logged", false, w.hasLogged("too many"))
 		}},
-		"OneAtATime": {"with one sub-handler at a time, a dependent is called in the next run", func(w *world) {
+		"OneAtATime": {"with one sub-handler at a time, a dependent is called in the next run", func(w *harness) {
 			lifecycle := handlers.OneByOne
 			w.compact(onCreate("a", w.steps(&lifecycle, sub("s", ok), sub("t", ok, afterSuccess("s"))))).settle()
 			w.wantCalls("all", "0s create a", "0s create s", "0s create a", "0s create t")
 		}},
-		"Waits": {"a handler waits for the child that its sub-handler waits for", func(w *world) {
+		"Waits": {"a handler waits for the child that its sub-handler waits for", func(w *harness) {
 			known, n := &children{}, 1
 			waits := func(context.Context, *handlers.Invocation) error {
 				if n--; n < 0 {
 					return nil
 				}
 				return &execution.PendingError{
-					Delay: time.Hour, Awaited: progress.Wait{Child: "k", Until: w.started.Add(time.Hour)},
+					Delay: time.Hour, Wait: progress.Wait{Child: "k", Until: w.started.Add(time.Hour)},
 				}
 			}
 			p := w.start(onCreate("a", w.steps(nil, sub("r", fails(1, temporaryError{time.Hour})), sub("s", waits))))
 			p.handling.Waits = known
 			_, _ = p.pass()
 			w.want("recorded", "k", w.record("a", "awaited"))
-			w.want("the last reported wait", []string{"a waits: true"}, known.told[len(known.told)-1:])
+			w.want("the last reported wait", []string{"a waits: true"},
+				known.reportedWaits[len(known.reportedWaits)-1:])
 		}},
 	})
 }
@@ -74,16 +75,16 @@ func TestRunsOfSubHandlers(t *testing.T) {
 // TestSpareMemory shows that interim memory is reduced to a digest if sub-handlers need its room.
 func TestSpareMemory(t *testing.T) {
 	run(t, map[string]scenario{
-		"Large": {"sub-handlers get the room of an essence that fills the annotations", func(w *world) {
+		"Large": {"sub-handlers get the room of an essence that fills the annotations", func(w *harness) {
 			w.set(strings.Repeat("x", 120*1024), "spec", "text")
 			w.start(onCreate("c", ok)).settle()
 			w.calls()
 			w.set("two", "spec", "field")
 			p := w.compact(onUpdate("a", ok), onUpdate("b", func(ctx context.Context, c *handlers.Invocation) error {
-				if err := c.Writes.Flush(ctx); err != nil {
+				if err := c.Writer.Flush(ctx); err != nil {
 					return err
 				}
-				if at(w.annotation(interim), "spec", "field") == nil {
+				if at(w.annotation(interimAnnotation), "spec", "field") == nil {
 					w.t.Error("the interim memory is missing")
 				}
 				return w.steps(nil, sub("s", ok), sub("t", ok))(ctx, c)
@@ -98,7 +99,7 @@ func TestSpareMemory(t *testing.T) {
 // TestBetweenHandlers shows the behaviour of pauses and exits that begin while a handler is running.
 func TestBetweenHandlers(t *testing.T) {
 	run(t, map[string]scenario{
-		"PauseFirst": {"no further handler is called after a pause has begun", func(w *world) {
+		"PauseFirst": {"no further handler is called after a pause has begun", func(w *harness) {
 			open := true
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error { open = false; return nil }),
 				onCreate("b", ok))
@@ -107,18 +108,18 @@ func TestBetweenHandlers(t *testing.T) {
 			w.wantCalls("paused", "0s create a")
 			w.want("record of a", true, w.record("a", "success"))
 		}},
-		"PauseLast": {"a paused object gets no delay for its retry", func(w *world) {
+		"PauseLast": {"a paused object gets no delay for its retry", func(w *harness) {
 			open := true
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				open = false
 				return temporaryError{time.Minute}
 			}))
 			p.handling.Gate = gate(func() bool { return open })
-			if next, err := p.pass(); err != nil || next.After != nil {
-				w.t.Errorf("want no delay and no error, got %v; error %v", next.After, err)
+			if next, err := p.pass(); err != nil || next.RequeueAfter != nil {
+				w.t.Errorf("want no delay and no error, got %v; error %v", next.RequeueAfter, err)
 			}
 		}},
-		"ExitFirst": {"an exit without waiting outcomes writes nothing", func(w *world) {
+		"ExitFirst": {"an exit without waiting outcomes writes nothing", func(w *harness) {
 			p := w.start(onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
 				<-ctx.Done()
 				time.Sleep(3 * time.Second)

@@ -25,15 +25,15 @@ type subHandlers struct {
 	parent     *execution.Attempt
 	ancestors  []string
 
-	mu       sync.Mutex
-	declared []*adapters.HandlerChain // those that are not known to be finished
-	ids      map[string][]string      // the ids of all declared sub-handlers, with their former ids
-	claims   map[string]string        // the former ids of sub-handlers, with their present ids
-	running  bool                     // a run is in progress
+	mu                  sync.Mutex
+	declared            []*adapters.HandlerChain // those that are not known to be finished
+	formerIDsByID       map[string][]string      // the ids of all declared sub-handlers, with their former ids
+	presentIDByFormerID map[string]string        // the former ids of sub-handlers, with their present ids
+	running             bool                     // a run is in progress
 
-	waiting    []*execution.HandlerState // with room, before their first call; in the order of declaration
-	remeasured bool                      // this run has measured the budget a second time
-	logged     bool                      // the lack of room was logged
+	uncalledStates   []*execution.HandlerState // with room, before their first call; in the order of declaration
+	remeasured       bool                      // this run has measured the budget a second time
+	isShortageLogged bool                      // the lack of room was logged
 }
 
 // subHandler is a sub-handler with its state.
@@ -64,16 +64,16 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	defer s.mu.Unlock()
 	own := s.handler.NewSubHandler(h)
 	id := own.Description.ID
-	if _, twice := s.ids[id]; twice {
+	if _, twice := s.formerIDsByID[id]; twice {
 		return &duplicateError{id}
 	}
-	if s.ids == nil {
-		s.ids = map[string][]string{}
+	if s.formerIDsByID == nil {
+		s.formerIDsByID = map[string][]string{}
 	}
 	if err := s.claimFormerIDs(id, h.FormerIDs); err != nil {
 		return err
 	}
-	s.ids[id] = own.Description.FormerIDs
+	s.formerIDsByID[id] = own.Description.FormerIDs
 	s.declared = append(s.declared, own)
 	return nil
 }
@@ -82,19 +82,19 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 // present id.
 func (s *subHandlers) claimFormerIDs(id string, former []string) error {
 	// This id is the former id of another sub-handler.
-	if present, claimed := s.claims[id]; claimed {
+	if present, claimed := s.presentIDByFormerID[id]; claimed {
 		return s.formerIDError(present, id)
 	}
 	for _, old := range former {
 		old = s.fullID(old)
-		_, declared := s.ids[old]
-		if _, claimed := s.claims[old]; claimed || declared || old == id {
+		_, declared := s.formerIDsByID[old]
+		if _, claimed := s.presentIDByFormerID[old]; claimed || declared || old == id {
 			return s.formerIDError(id, old)
 		}
-		if s.claims == nil {
-			s.claims = map[string]string{}
+		if s.presentIDByFormerID == nil {
+			s.presentIDByFormerID = map[string]string{}
 		}
-		s.claims[old] = id
+		s.presentIDByFormerID[old] = id
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *subHandlers) formerIDError(id, former string) error {
 func (s *subHandlers) presentID(own string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.claims[s.fullID(own)]
+	return s.presentIDByFormerID[s.fullID(own)]
 }
 
 // dropFinished removes finished sub-handlers from later runs. A function can run each sub-handler right after its
@@ -151,14 +151,14 @@ func (s *subHandlers) relativeID(h *adapters.HandlerChain) string {
 func (s *subHandlers) isDeclared(own string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, declared := s.ids[s.fullID(own)]
+	_, declared := s.formerIDsByID[s.fullID(own)]
 	return declared
 }
 
 // knownState returns the state of a sub-handler by its full id, whether or not it is declared.
 func (s *subHandlers) knownState(id string) (*execution.HandlerState, error) {
 	s.mu.Lock()
-	former := s.ids[id]
+	former := s.formerIDsByID[id]
 	s.mu.Unlock()
 	return s.runner.outcomes.state.KnownSub(id, former, s.handler.Description.ID, s.runner.pass.handling.Now())
 }
@@ -169,7 +169,7 @@ func (s *subHandlers) makeAttempt(ctx context.Context, sub subHandler, account f
 	// Prepare the attempt on the goroutine of the pass, run it on this one, and conclude it on that of the pass.
 	if err := s.invocation.runOnPass(func() error {
 		now := account()
-		if len(now.Awaits) > 0 {
+		if len(now.UnfinishedDependencies) > 0 {
 			return nil // a dependency was finished, but its write was refused meanwhile
 		}
 		object, err := s.parent.CopyObject()

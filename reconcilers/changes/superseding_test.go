@@ -9,7 +9,7 @@ import (
 func TestSuperseding(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"CreateByDelete": {"a deletion does not wait for an unfinished creation", func(w *world) {
+		"CreateByDelete": {"a deletion does not wait for an unfinished creation", func(w *harness) {
 			p := w.start(onCreate("a", ok), onCreate("b", fails(9, later)), onDelete("d", fails(1, later)))
 			_, _ = p.pass()
 			w.delete()
@@ -21,7 +21,7 @@ func TestSuperseding(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s delete d", "10s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"UpdateByDelete": {"a deletion does not wait for an unfinished update", func(w *world) {
+		"UpdateByDelete": {"a deletion does not wait for an unfinished update", func(w *harness) {
 			p := w.start(onUpdate("u", fails(9, later)), onDelete("d", ok))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -31,28 +31,28 @@ func TestSuperseding(t *testing.T) {
 			w.wantCalls("all", "0s update u", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"SharedDelay": {"a handler of both causes keeps its delay and its attempts", func(w *world) {
+		"SharedDelay": {"a handler of both causes keeps its delay and its attempts", func(w *harness) {
 			p := w.start(onCreate("s", fails(1, later)), onDelete("s", ok))
 			_, _ = p.pass()
 			w.delete()
 			p.settle()
 			w.wantCalls("all", "0s create s", "10s delete s")
 		}},
-		"SharedCount": {"a superseding cause does not reset the attempts of a shared handler", func(w *world) {
+		"SharedCount": {"a superseding cause does not reset the attempts of a shared handler", func(w *harness) {
 			p := w.start(onCreate("s", fails(9, later), retries(3)), onDelete("s", fails(9, later), retries(3)))
 			_, _ = p.pass()
 			w.delete()
 			p.settle()
 			w.wantCalls("all", "0s create s", "10s delete s", "20s delete s")
 		}},
-		"SharedSuccess": {"a success for a superseded cause does not count for the deletion", func(w *world) {
+		"SharedSuccess": {"a success for a superseded cause does not count for the deletion", func(w *harness) {
 			p := w.start(onCreate("s", ok), onCreate("b", fails(9, later)), onDelete("s", ok))
 			_, _ = p.pass()
 			w.delete()
 			p.settle()
 			w.wantCalls("all", "0s create s", "0s create b", "0s delete s")
 		}},
-		"SharedKept": {"the record of a shared handler survives the removal of the others", func(w *world) {
+		"SharedKept": {"the record of a shared handler survives the removal of the others", func(w *harness) {
 			p := w.start(onCreate("s", fails(1, temporaryError{time.Minute})), onCreate("b", fails(9, later)),
 				onDelete("s", ok), onDelete("d", fails(1, later)))
 			_, _ = p.pass()

@@ -17,13 +17,13 @@ func TestTooManySubHandlers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
-		"Compact": (*world).compact,
-		"Kopf": func(w *world, registered ...*handlers.Handler) *process {
-			return w.startWith(annotated, registered...)
+	forms := map[string]func(w *harness, registered ...*handlers.Handler) *process{
+		"Compact": (*harness).compact,
+		"Kopf": func(w *harness, registered ...*handlers.Handler) *process {
+			return w.startWith(annotationStores, registered...)
 		},
-		"KopfStatus": func(w *world, registered ...*handlers.Handler) *process {
-			return w.startWith(statuses, registered...)
+		"KopfStatus": func(w *harness, registered ...*handlers.Handler) *process {
+			return w.startWith(statusStores, registered...)
 		},
 	}
 	later := temporaryError{delay: 10 * time.Second}
@@ -31,9 +31,9 @@ func TestTooManySubHandlers(t *testing.T) {
 		run(t, map[string]scenario{
 			form +
 				"TooMany": {"the number of fitting sub-handlers is logged at once, they are called once, and other " +
-				"handlers are not delayed", func(w *world) {
+				"handlers are not delayed", func(w *harness) {
 				const many = 22_000
-				calls := tally{}
+				calls := callTally{}
 				slow := fails(1, later)
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
 					if i == 0 {
@@ -42,7 +42,7 @@ func TestTooManySubHandlers(t *testing.T) {
 					return ok
 				}))), onCreate("b", ok))
 				p.step()
-				first, said := len(calls), slices.Clone(w.logged)
+				first, said := len(calls), slices.Clone(w.logLines)
 				w.wantCalls("first", "0s create a", "0s create b")
 				p.settle()
 				if again := w.calls(); len(again) > 3 {
@@ -61,7 +61,7 @@ func TestTooManySubHandlers(t *testing.T) {
 				if promised < fitting*4/5 || promised > fitting*103/100 {
 					w.t.Errorf("the log line says that %d fit, but %d do", promised, fitting)
 				}
-				_, all := calls.most()
+				_, all := calls.maxCalls()
 				w.want("calls", fitting+1, all)
 				w.wantNoRefusals(p)
 				if !w.hasLogged("failed permanently", "not called") {
@@ -70,9 +70,9 @@ func TestTooManySubHandlers(t *testing.T) {
 			}},
 			form +
 				"AllFail": {"the records of many failing sub-handlers with long errors fit, and all are " +
-				"called", func(w *world) {
+				"called", func(w *harness) {
 				const many = 700
-				calls, largest := tally{}, 0
+				calls, largest := callTally{}, 0
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
 					return func(context.Context, *handlers.Invocation) error {
 						if calls[i] < 3 {
@@ -83,12 +83,13 @@ func TestTooManySubHandlers(t *testing.T) {
 				}))))
 				w.after = func(write) error { largest = max(largest, w.size()); return nil }
 				p.settle()
-				most, all := calls.most()
+				most, all := calls.maxCalls()
 				w.want("calls", []int{3, 3 * many}, []int{most, all})
 				w.wantNoRefusals(p)
 				w.wantClean("all")
-				if len(p.sleeps) > 40 {
-					w.t.Errorf("want at most 40 delays, got %d: %v", len(p.sleeps), slices.Compact(p.sleeps))
+				if len(p.requeueDelays) > 40 {
+					w.t.Errorf("want at most 40 delays, got %d: %v", len(p.requeueDelays),
+						slices.Compact(p.requeueDelays))
 				}
 			}},
 		})

@@ -21,13 +21,13 @@ func TestUndecodable(t *testing.T) {
 	}
 	run(t, map[string]scenario{
 		"Waits": {"an undecodable object is not retried or counted until it changes; other handlers go " +
-			"on", func(w *world) {
+			"on", func(w *harness) {
 			w.set("bad", "spec", "field")
 			p := w.start(onCreate("a", bad, retries(1)), onCreate("b", ok), onUpdate("u", ok))
 			p.settle()
 			w.want("attempts", int64(0), w.record("a", "retries"))
 			w.want("record of b", true, w.record("b", "success"))
-			w.want("diff-base", nil, w.annotation(handled))
+			w.want("diff-base", nil, w.annotation(handledAnnotation))
 			w.calls()
 			time.Sleep(time.Hour)
 			w.set("good", "spec", "field")
@@ -36,7 +36,7 @@ func TestUndecodable(t *testing.T) {
 			w.wantHandled("repaired", "good")
 		}},
 		"Filter": {"a filter that cannot decode the object blocks it without retries until it changes",
-			func(w *world) {
+			func(w *harness) {
 				w.set("bad", "spec", "field")
 				p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
 					h.Filters = append(h.Filters, func(_ context.Context, c *cause.Cause) (bool, error) {
@@ -56,7 +56,7 @@ func TestUndecodable(t *testing.T) {
 				p.settle()
 				w.wantCalls("repaired", "0s create a")
 			}},
-		"Deletion": {"an undecodable object does not block its deletion, whose attempts are limited", func(w *world) {
+		"Deletion": {"an undecodable object does not block its deletion, whose attempts are limited", func(w *harness) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			w.set("bad", "spec", "field")
 			p := w.start(
@@ -86,7 +86,7 @@ func TestReasons(t *testing.T) {
 		return nil
 	}
 	run(t, map[string]scenario{
-		"OldAndNew": {"the old state is the last-handled configuration", func(w *world) {
+		"OldAndNew": {"the old state is the last-handled configuration", func(w *harness) {
 			p := w.start(onCreate("a", look), onUpdate("u", look), on(cause.Delete, "d", look))
 			p.settle()
 			w.want("creation", seen{nil, "one", 0}, last)
@@ -98,7 +98,7 @@ func TestReasons(t *testing.T) {
 			p.settle()
 			w.want("deletion", seen{"two", "three", 0}, last)
 		}},
-		"AfterDowntime": {"changes during the downtime are handled at the next start", func(w *world) {
+		"AfterDowntime": {"changes during the downtime are handled at the next start", func(w *harness) {
 			w.start(onCreate("a", look)).settle()
 			w.set("two", "spec", "field")
 			w.start(onUpdate("u", look)).settle()

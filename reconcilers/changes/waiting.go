@@ -11,19 +11,19 @@ import (
 
 // Waits tracks the children that handlers wait for, in memory.
 type Waits interface {
-	// Awake reports whether a waiting handler must be called before its time. That is so if the awaited child is ready
-	// for the handler or for one of its sub-handlers, if the wait began in another change, or if the wait is not known,
-	// as after a restart.
-	Awake(owner types.UID, h *handlers.Handler, change string) bool
-	// Called records a finished call, and whether the handler waits for a child now.
-	Called(owner types.UID, h *handlers.Handler, waits bool)
+	// ShouldWake reports whether a waiting handler must be called before its time. That is so if the awaited child is
+	// ready for the handler or for one of its sub-handlers, if the wait began in another change, or if the wait is not
+	// known, as after a restart.
+	ShouldWake(owner types.UID, h *handlers.Handler, change string) bool
+	// NoteCall records a finished call, and whether the handler waits for a child now.
+	NoteCall(owner types.UID, h *handlers.Handler, waits bool)
 }
 
 // wakeIfReady makes a waiting handler due if its wait has ended.
 func (p *pass) wakeIfReady(c *cause.Cause, h *handlers.Handler, state *execution.HandlerState) {
 	waits := p.handling.Waits
 	// If waits are not tracked, only a call of the handler shows whether its wait has ended.
-	if waits == nil || waits.Awake(p.objectUID(), h, c.ChangeFingerprint()) {
+	if waits == nil || waits.ShouldWake(p.objectUID(), h, c.ChangeFingerprint()) {
 		state.MarkAwake()
 	}
 }
@@ -32,7 +32,7 @@ func (p *pass) wakeIfReady(c *cause.Cause, h *handlers.Handler, state *execution
 // is blocked until the object changes.
 func (p *pass) noteWait(a *execution.Attempt) {
 	if !a.Outcome.Aborted || a.Outcome.Blocked {
-		p.handling.Waits.Called(p.objectUID(), a.Call.Handler, a.Outcome.Awaited.Child != "")
+		p.handling.Waits.NoteCall(p.objectUID(), a.Call.Handler, a.Outcome.Wait.Child != "")
 	}
 }
 

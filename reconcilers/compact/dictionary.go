@@ -10,15 +10,15 @@ import (
 const (
 	// ordinary is the number of objects from which one is chosen as the dictionary of later objects. A dictionary does
 	// not pay for fewer objects.
-	ordinary = 32
+	sampleSize = 32
 	// rarer is the factor by which the interval between two choices grows. The choice is repeated because the common
 	// parts of objects change, such as by the writes of operators.
-	rarer = 4
+	intervalFactor = 4
 	// candidates is the number of objects that are tried as dictionaries. They differ in length: longer ones contain
 	// more, but can be unlike all others.
 	candidates = 4
 	// worthwhile is the inverse of the part of the bytes that another dictionary must save to replace the current one.
-	worthwhile = 10
+	minSavingsDivisor = 10
 )
 
 // unpackTexts returns the texts of the objects from which a dictionary can be made.
@@ -41,7 +41,7 @@ func chooseDictionary(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
 	}
 	// The candidates are evenly distributed over the sorted lengths; the last one is the longest.
 	slices.SortFunc(texts, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
-	least := packedSize(texts, before) * (worthwhile - 1) / worthwhile
+	least := packedSize(texts, before) * (minSavingsDivisor - 1) / minSavingsDivisor
 	for number := range candidates {
 		tried := s2.MakeDict(texts[(len(texts)-1)*(number+1)/candidates], nil)
 		if tried == nil {

@@ -7,8 +7,8 @@ type MessageField struct {
 	Number protowire.Number
 	// Value is the content of strings, bytes and nested messages. It is nil for other types.
 	Value []byte
-	// Whole is the complete field with its tag.
-	Whole []byte
+	// Encoded is the complete field with its tag.
+	Encoded []byte
 }
 
 // EachField calls show for every field of a protobuf message in their order. It returns false where the message is
@@ -23,7 +23,7 @@ func EachField(message []byte, show func(MessageField)) (whole bool) {
 		if size < 0 {
 			return false
 		}
-		f := MessageField{Number: number, Whole: message[:tag+size]}
+		f := MessageField{Number: number, Encoded: message[:tag+size]}
 		if wire == protowire.BytesType {
 			f.Value, _ = protowire.ConsumeBytes(message[tag:])
 		}

@@ -11,8 +11,8 @@ import (
 
 // MessageKind is a kind whose objects have a protobuf form, such as the kinds that are built into Kubernetes.
 type MessageKind struct {
-	typ reflect.Type // the struct of its objects
-	of  schema.GroupVersionKind
+	goType reflect.Type // the struct of its objects
+	gvk    schema.GroupVersionKind
 }
 
 // protobufObject is implemented by the Go types of such kinds.
@@ -37,7 +37,7 @@ func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *MessageKind {
 	if typ.Kind() != reflect.Struct || !hasTaggedField(typ, reflect.TypeFor[metav1.ObjectMeta](), "bytes,1,") {
 		return nil
 	}
-	return &MessageKind{typ: typ, of: of}
+	return &MessageKind{goType: typ, gvk: of}
 }
 
 // hasTaggedField reports whether the type itself declares this field, with a protobuf tag that has the prefix tag.
@@ -52,8 +52,8 @@ func (k *MessageKind) MatchesType(typ reflect.Type) bool {
 	if k == nil || typ == nil {
 		return false
 	}
-	return typ == k.typ || typ.Kind() == reflect.Pointer && typ.Elem() == k.typ
+	return typ == k.goType || typ.Kind() == reflect.Pointer && typ.Elem() == k.goType
 }
 
 // GroupVersionKind returns the API version and name of the kind.
-func (k *MessageKind) GroupVersionKind() schema.GroupVersionKind { return k.of }
+func (k *MessageKind) GroupVersionKind() schema.GroupVersionKind { return k.gvk }

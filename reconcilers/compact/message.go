@@ -34,7 +34,7 @@ var errNoMessage = errors.New("not a well-formed protobuf message")
 
 // NewFromMessage returns an object for a protobuf message. The message is without the envelope that names its type.
 func (p *Packer) NewFromMessage(message []byte) (*CachedObject, error) {
-	o := CachedObject{form: p.messages.Load()}
+	o := CachedObject{form: p.messageForm.Load()}
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.text = s.text[:0]
@@ -42,7 +42,7 @@ func (p *Packer) NewFromMessage(message []byte) (*CachedObject, error) {
 	whole := EachField(message, func(f MessageField) {
 		// All other fields are copied without change.
 		if f.Number != fieldMetadata {
-			s.text = append(s.text, f.Whole...)
+			s.text = append(s.text, f.Encoded...)
 			return
 		}
 		s.metadata, readable = o.readMessageMetadata(f.Value, s.metadata[:0])
@@ -78,9 +78,9 @@ func (o *CachedObject) readMessageMetadata(metadata, to []byte) (kept []byte, wh
 		case fieldManagedFields:
 			return
 		}
-		to = append(to, f.Whole...)
+		to = append(to, f.Encoded...)
 	})
-	o.setKnown(name, namespace, uid, version)
+	o.setKeyMetadata(name, namespace, uid, version)
 	return to, whole
 }
 
@@ -119,13 +119,13 @@ func (m *message) DecodeInto(into any) bool {
 		return false
 	}
 	// The message does not have the API version and kind, which are in its envelope.
-	object.GetObjectKind().SetGroupVersionKind(m.kind.of)
+	object.GetObjectKind().SetGroupVersionKind(m.kind.gvk)
 	return true
 }
 
 // JSON converts the message by means of the Go type, as the API server does.
 func (m *message) JSON() ([]byte, error) {
-	object := reflect.New(m.kind.typ).Interface()
+	object := reflect.New(m.kind.goType).Interface()
 	if !m.DecodeInto(object) {
 		return nil, fmt.Errorf("decoding %s: %w", m.key, errNoMessage)
 	}

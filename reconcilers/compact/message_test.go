@@ -53,24 +53,25 @@ func TestMessages(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		change func(*corev1.Pod)
-		known  known
+		known  expectedMetadata
 		ends   bool
 	}{
 		"Whole": {"an ordinary object keeps everything but managed fields",
-			func(*corev1.Pod) {}, known{"n", "s", "7", "u", false}, false},
-		"Nothing": {"a bookmark does not have a name", func(p *corev1.Pod) { *p = corev1.Pod{} }, known{}, false},
+			func(*corev1.Pod) {}, expectedMetadata{"n", "s", "7", "u", false}, false},
+		"Nothing": {"a bookmark does not have a name", func(p *corev1.Pod) { *p = corev1.Pod{} }, expectedMetadata{},
+			false},
 		"Deleting": {"an object with a deletion timestamp is being deleted", func(p *corev1.Pod) {
 			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-		}, known{"n", "s", "7", "u", true}, false},
+		}, expectedMetadata{"n", "s", "7", "u", true}, false},
 		"End": {"a bookmark with the annotation ends a listing", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"a": "true", metav1.InitialEventsAnnotationKey: "true", "b": "true"}
-		}, known{"n", "s", "7", "u", false}, true},
+		}, expectedMetadata{"n", "s", "7", "u", false}, true},
 		"Others": {"another annotation does not end a listing", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"a": "true"}
-		}, known{"n", "s", "7", "u", false}, false},
+		}, expectedMetadata{"n", "s", "7", "u", false}, false},
 		"NoEnd": {"the annotation with another value does not end a listing", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "false"}
-		}, known{"n", "s", "7", "u", false}, false},
+		}, expectedMetadata{"n", "s", "7", "u", false}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestMessages(t *testing.T) {
 				t.Fatal(err)
 			}
 			clear(message) // the caller may reuse it
-			if d := cmp.Diff(tc.known, of(o)); d != "" {
+			if d := cmp.Diff(tc.known, metadataOf(o)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if ends := o.GetObjectMeta().GetAnnotations() != nil; ends != tc.ends {
@@ -140,20 +141,20 @@ func TestMessagesAsJSON(t *testing.T) {
 	}
 }
 
-// mine has the methods of a pod, and a field that they do not cover.
-type mine struct {
+// extendedPod has the methods of a pod, and a field that they do not cover.
+type extendedPod struct {
 	corev1.Pod `json:",inline"`
 
-	More string `json:"more"`
+	Extra string `json:"more"`
 }
 
-func (m *mine) DeepCopyObject() runtime.Object { return m }
+func (m *extendedPod) DeepCopyObject() runtime.Object { return m }
 
 // TestKinds shows that only kinds whose Go type is generated, not a list or a wrapper, are decoded from messages.
 func TestKinds(t *testing.T) {
 	scheme := runtime.NewScheme()
 	group := schema.GroupVersion{Group: "example.org", Version: "v1"}
-	scheme.AddKnownTypeWithName(group.WithKind("Mine"), &mine{})
+	scheme.AddKnownTypeWithName(group.WithKind("Mine"), &extendedPod{})
 	scheme.AddKnownTypeWithName(group.WithKind("Map"), &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(group.WithKind("Pod"), &corev1.Pod{})
 	scheme.AddKnownTypeWithName(group.WithKind("List"), &corev1.PodList{})
@@ -212,7 +213,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 		if d := cmp.Diff(object, got); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", gvk, d)
 		}
-		if d := cmp.Diff(known{"n", "s", "7", "u", false}, of(o)); d != "" {
+		if d := cmp.Diff(expectedMetadata{"n", "s", "7", "u", false}, metadataOf(o)); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", gvk, d)
 		}
 		count++

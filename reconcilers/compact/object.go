@@ -18,13 +18,13 @@ import (
 
 // CachedObject is one state of one object. It is immutable, so its methods may be called concurrently.
 type CachedObject struct {
-	// known has the metadata that the engine needs at every event, concatenated in one string. A substring of it, such
-	// as the uid, keeps the whole string in memory; therefore the rest of the object is not part of it.
-	known                         string
-	name, namespace, uid, version uint32 // where each part ends in known; the next one begins there
-	packed                        string // the compressed JSON text or protobuf message
-	deleting, endsListing         bool
-	form                          *packedForm
+	// keyMetadata has the metadata that the engine needs at every event, concatenated in one string. A substring of it,
+	// such as the uid, keeps the whole string in memory; therefore the rest of the object is not part of it.
+	keyMetadata                               string
+	nameEnd, namespaceEnd, uidEnd, versionEnd uint32 // where each part ends in known; the next one begins there
+	packedContent                             string // the compressed JSON text or protobuf message
+	deleting, endsListing                     bool
+	form                                      *packedForm
 }
 
 // packedForm describes how objects are encoded and compressed. A nil form means JSON without a dictionary.
@@ -60,16 +60,16 @@ func NewFromOpened(opened *jsontext.LazyObject) (*CachedObject, error) {
 }
 
 // GetName returns metadata.name.
-func (o *CachedObject) GetName() string { return o.known[:o.name] }
+func (o *CachedObject) GetName() string { return o.keyMetadata[:o.nameEnd] }
 
 // GetNamespace returns metadata.namespace.
-func (o *CachedObject) GetNamespace() string { return o.known[o.name:o.namespace] }
+func (o *CachedObject) GetNamespace() string { return o.keyMetadata[o.nameEnd:o.namespaceEnd] }
 
 // GetUID returns metadata.uid.
-func (o *CachedObject) GetUID() types.UID { return types.UID(o.known[o.namespace:o.uid]) }
+func (o *CachedObject) GetUID() types.UID { return types.UID(o.keyMetadata[o.namespaceEnd:o.uidEnd]) }
 
 // GetResourceVersion returns metadata.resourceVersion.
-func (o *CachedObject) GetResourceVersion() string { return o.known[o.uid:o.version] }
+func (o *CachedObject) GetResourceVersion() string { return o.keyMetadata[o.uidEnd:o.versionEnd] }
 
 // ObjectKey returns the namespace and name.
 func (o *CachedObject) ObjectKey() types.NamespacedName {

@@ -15,15 +15,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// known holds the fields that are known without decoding an object.
-type known struct {
+// expectedMetadata holds the fields that are known without decoding an object.
+type expectedMetadata struct {
 	Name, Namespace, Version string
 	UID                      types.UID
 	Deleting                 bool
 }
 
-func of(o *compact.CachedObject) known {
-	return known{o.GetName(), o.GetNamespace(), o.GetResourceVersion(), o.GetUID(), o.IsDeleting()}
+func metadataOf(o *compact.CachedObject) expectedMetadata {
+	return expectedMetadata{o.GetName(), o.GetNamespace(), o.GetResourceVersion(), o.GetUID(), o.IsDeleting()}
 }
 
 // TestObjects shows which fields of a JSON object are known without decoding it, and that its text is kept except for
@@ -33,58 +33,60 @@ func TestObjects(t *testing.T) {
 	tests := map[string]struct {
 		reason, text string
 		typ          metav1.TypeMeta
-		known        known
+		known        expectedMetadata
 		want         string // the text that is kept
 	}{
 		"Whole": {
 			"everything but managed fields is kept unchanged",
 			`{"kind":"A","metadata":{"name":"n","managedFields":[{"a":"}"}],"namespace":"s","uid":"u",` +
 				`"resourceVersion":"7"},"spec":{"a":1}}`,
-			pod, known{"n", "s", "7", "u", false},
+			pod, expectedMetadata{"n", "s", "7", "u", false},
 			`{"kind":"A","metadata":{"name":"n","namespace":"s","uid":"u","resourceVersion":"7"},"spec":{"a":1}}`,
 		},
 		"First": {
 			"managed fields at the beginning are removed with their comma",
 			`{"metadata": { "managedFields" : [] , "name":"n"}}`,
-			metav1.TypeMeta{}, known{Name: "n"}, `{"metadata": { "name":"n"}}`,
+			metav1.TypeMeta{}, expectedMetadata{Name: "n"}, `{"metadata": { "name":"n"}}`,
 		},
 		"Last": {
 			"managed fields at the end are removed with their comma",
 			`{"metadata":{"name":"n" , "managedFields":[] } }`, metav1.TypeMeta{},
-			known{Name: "n"}, `{"metadata":{"name":"n" } }`,
+			expectedMetadata{Name: "n"}, `{"metadata":{"name":"n" } }`,
 		},
 		"Alone": {
 			"metadata with managed fields only become empty",
-			`{"metadata":{"managedFields":null}}`, metav1.TypeMeta{}, known{},
+			`{"metadata":{"managedFields":null}}`, metav1.TypeMeta{}, expectedMetadata{},
 			`{"metadata":{}}`,
 		},
 		"Elsewhere": {
 			"fields of users with these names are kept",
 			`{"metadata":{"name":"n"},"spec":{"metadata":{"managedFields":1,"name":"x"}}}`, metav1.TypeMeta{},
-			known{Name: "n"}, `{"metadata":{"name":"n"},"spec":{"metadata":{"managedFields":1,"name":"x"}}}`,
+			expectedMetadata{Name: "n"}, `{"metadata":{"name":"n"},"spec":{"metadata":{"managedFields":1,"name":"x"}}}`,
 		},
 		"Element": {
 			"an element of a list gets its type", ` {"metadata":{"managedFields":[],"name":"n"}}`, pod,
-			known{Name: "n"}, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
+			expectedMetadata{Name: "n"}, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
 		},
 		"EmptyElement": {"an empty element gets its type without a comma",
-			` { } `, pod, known{}, `{"apiVersion":"v1","kind":"Pod" } `},
+			` { } `, pod, expectedMetadata{}, `{"apiVersion":"v1","kind":"Pod" } `},
 		"Deleting": {
 			"an object with a deletion timestamp is being deleted",
 			`{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`, metav1.TypeMeta{},
-			known{Name: "n", Deleting: true}, `{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`,
+			expectedMetadata{Name: "n", Deleting: true},
+			`{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`,
 		},
 		"NotDeleting": {
 			"an object with a null as deletion timestamp is not being deleted",
-			`{"metadata":{"name":"n","deletionTimestamp":null}}`, metav1.TypeMeta{}, known{Name: "n"},
+			`{"metadata":{"name":"n","deletionTimestamp":null}}`, metav1.TypeMeta{}, expectedMetadata{Name: "n"},
 			`{"metadata":{"name":"n","deletionTimestamp":null}}`,
 		},
 		"Escapes": {
 			"escapes in names are decoded, and values of other types ignored",
 			`{"metadata":{"name":"\u006e","namespace":"\"s","uid":5}}`, metav1.TypeMeta{},
-			known{Name: "n", Namespace: `"s`}, `{"metadata":{"name":"\u006e","namespace":"\"s","uid":5}}`,
+			expectedMetadata{Name: "n", Namespace: `"s`}, `{"metadata":{"name":"\u006e","namespace":"\"s","uid":5}}`,
 		},
-		"NoMetadata": {"an object without metadata is kept", `{"spec":{}}`, metav1.TypeMeta{}, known{}, `{"spec":{}}`},
+		"NoMetadata": {"an object without metadata is kept", `{"spec":{}}`, metav1.TypeMeta{}, expectedMetadata{},
+			`{"spec":{}}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +96,7 @@ func TestObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			clear(text) // the caller may reuse it
-			if d := cmp.Diff(tc.known, of(o)); d != "" {
+			if d := cmp.Diff(tc.known, metadataOf(o)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			kept, err := o.Text()
@@ -205,7 +207,7 @@ func FuzzObjects(f *testing.F) {
 		if raw, there := want["metadata"]; err != nil && (!there || is) {
 			t.Fatalf("%s: %v, %v", text, raw, err)
 		}
-		if err != nil || bytes.ContainsRune(text, '\\') || twice(text) {
+		if err != nil || bytes.ContainsRune(text, '\\') || mayHaveDuplicateKeys(text) {
 			return // keys with escapes are not recognized, and the last of equal keys counts
 		}
 		delete(metadata, "managedFields")
@@ -219,8 +221,8 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// twice reports whether a key may occur twice.
-func twice(text []byte) bool {
+// mayHaveDuplicateKeys reports whether a key may occur twice.
+func mayHaveDuplicateKeys(text []byte) bool {
 	decoder, met := json.NewDecoder(bytes.NewReader(text)), map[string]bool{}
 	for {
 		token, err := decoder.Token()

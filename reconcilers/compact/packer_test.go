@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// texts returns objects of one kind, which have much in common. A few differ, or are very large.
-func texts() (all []string) {
+// sampleTexts returns objects of one kind, which have much in common. A few differ, or are very large.
+func sampleTexts() (all []string) {
 	for i := range 100 {
 		text := fmt.Sprintf(`{"kind":"A","metadata":{"name":"n%d","uid":"u%d"},"spec":{"image":"registry.example.org",`+
 			`"replicas":%d,"template":{"command":["run","--port","8080"],"account":"default"}}}`, i, i*i, i%7)
@@ -35,7 +35,7 @@ func TestPackers(t *testing.T) {
 		"Alike": "", "Tiny": `{}`, "Large": `{"a":"` + strings.Repeat("0123456789", 10000) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			packer, all := compact.NewPacker(nil), texts()
+			packer, all := compact.NewPacker(nil), sampleTexts()
 			if first != "" {
 				for i := range 32 {
 					all[i] = first
@@ -67,7 +67,7 @@ func TestPackers(t *testing.T) {
 // TestPackersOfBothForms shows that a packer accepts both forms, as a replaced server may send the other one.
 func TestPackersOfBothForms(t *testing.T) {
 	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
-	for i, text := range texts() {
+	for i, text := range sampleTexts() {
 		pod := podOf(func(p *corev1.Pod) { p.Name = fmt.Sprint("p", i) })
 		message, err := packer.NewFromMessage(messageOf(t, pod))
 		if err != nil {

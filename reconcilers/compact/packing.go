@@ -21,16 +21,16 @@ var errMalformed = errors.New("not a well-formed JSON object")
 // Packer makes the objects of one kind for an informer. They share a dictionary, which is in memory as long as an
 // object uses it. All methods may be called concurrently. A nil Packer makes objects without a dictionary.
 type Packer struct {
-	kind            *MessageKind
-	packed          atomic.Int64               // the number of objects so far
-	texts, messages atomic.Pointer[packedForm] // the current forms of new objects
-	choice          dictionaryChoice
+	kind                  *MessageKind
+	packedCount           atomic.Int64               // the number of objects so far
+	textForm, messageForm atomic.Pointer[packedForm] // the current forms of new objects
+	choice                dictionaryChoice
 }
 
 // NewPacker returns a packer of objects as JSON and, if the kind is not nil, as messages.
 func NewPacker(kind *MessageKind) *Packer {
 	p := &Packer{kind: kind}
-	p.messages.Store(&packedForm{kind: kind})
+	p.messageForm.Store(&packedForm{kind: kind})
 	return p
 }
 
@@ -46,7 +46,7 @@ func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 	defer scratches.Put(s)
 	o, err := s.takeText(text, typ)
 	if err == nil {
-		o.form = p.texts.Load()
+		o.form = p.textForm.Load()
 		p.packObject(o, s)
 	}
 	return o, err
@@ -56,22 +56,22 @@ func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 func (p *Packer) packObject(o *CachedObject, s *scratch) {
 	s.compressInto(o)
 	// Between two choices, objects are packed without a lock.
-	if p.packed.Add(1) <= p.choice.begins.Load() {
+	if p.packedCount.Add(1) <= p.choice.collectAfter.Load() {
 		return
 	}
 	if dictionary := p.choice.learnFrom(o); dictionary != nil {
 		// Packed objects keep their former dictionary, so nothing has to be packed again.
-		p.texts.Store(&packedForm{dictionary: dictionary})
-		p.messages.Store(&packedForm{kind: p.kind, dictionary: dictionary})
+		p.textForm.Store(&packedForm{dictionary: dictionary})
+		p.messageForm.Store(&packedForm{kind: p.kind, dictionary: dictionary})
 	}
 }
 
 // dictionaryChoice chooses a dictionary for the objects of one kind. Its methods may be called concurrently.
 type dictionaryChoice struct {
-	begins atomic.Int64 // the number of objects after which the next ones are collected
+	collectAfter atomic.Int64 // the number of objects after which the next ones are collected
 
-	mu   sync.Mutex
-	from []*CachedObject // collected in the packed form, because the next choice may never be made
+	mu      sync.Mutex
+	samples []*CachedObject // collected in the packed form, because the next choice may never be made
 }
 
 // learnFrom collects an object that has been packed. It returns the dictionary to use from now on, and nil if the
@@ -79,13 +79,13 @@ type dictionaryChoice struct {
 func (c *dictionaryChoice) learnFrom(o *CachedObject) *s2.Dict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.from = append(c.from, o); len(c.from) < ordinary {
+	if c.samples = append(c.samples, o); len(c.samples) < sampleSize {
 		return nil
 	}
-	from := c.from
-	c.from = nil
+	from := c.samples
+	c.samples = nil
 	// Each interval is longer than the one before by the factor.
-	c.begins.Store((c.begins.Load()+ordinary)*rarer - ordinary)
+	c.collectAfter.Store((c.collectAfter.Load()+sampleSize)*intervalFactor - sampleSize)
 	// Other calls wait for the lock while the candidates are tried.
 	return chooseDictionary(unpackTexts(from), o.packedDictionary())
 }
@@ -135,7 +135,7 @@ func (s *scratch) takeText(text []byte, typ metav1.TypeMeta) (*CachedObject, err
 	}
 	// The positions within the metadata become positions within the text.
 	at := metadata.End - len(metadata.Value)
-	managed.At, managed.End = at+managed.At, at+managed.End
+	managed.Start, managed.End = at+managed.Start, at+managed.End
 	s.text = s.text[:0]
 	// The type is inserted as the first members, and the opening bracket of the text is skipped.
 	if !typed {
@@ -145,7 +145,7 @@ func (s *scratch) takeText(text []byte, typ metav1.TypeMeta) (*CachedObject, err
 			s.text = append(s.text, ',')
 		}
 		skipped := bytes.IndexByte(text, '{') + 1
-		text, managed.At, managed.End = text[skipped:], managed.At-skipped, managed.End-skipped
+		text, managed.Start, managed.End = text[skipped:], managed.Start-skipped, managed.End-skipped
 	}
 	s.text = appendWithout(s.text, text, managed)
 	return &o, nil
@@ -174,17 +174,17 @@ func (o *CachedObject) readMetadata(metadata []byte) (managed jsontext.RawMember
 			managed = m
 		}
 	})
-	o.setKnown(name, namespace, uid, version)
+	o.setKeyMetadata(name, namespace, uid, version)
 	return managed, whole
 }
 
-// setKnown stores the metadata that the engine needs at every event.
-func (o *CachedObject) setKnown(name, namespace, uid, version []byte) {
-	o.known = string(name) + string(namespace) + string(uid) + string(version)
-	o.name = sizeOf(name)
-	o.namespace = o.name + sizeOf(namespace)
-	o.uid = o.namespace + sizeOf(uid)
-	o.version = o.uid + sizeOf(version)
+// setKeyMetadata stores the metadata that the engine needs at every event.
+func (o *CachedObject) setKeyMetadata(name, namespace, uid, version []byte) {
+	o.keyMetadata = string(name) + string(namespace) + string(uid) + string(version)
+	o.nameEnd = sizeOf(name)
+	o.namespaceEnd = o.nameEnd + sizeOf(namespace)
+	o.uidEnd = o.namespaceEnd + sizeOf(uid)
+	o.versionEnd = o.uidEnd + sizeOf(version)
 }
 
 // sizeOf returns the length of a part of the metadata.
@@ -215,7 +215,7 @@ func appendWithout(to, text []byte, member jsontext.RawMember) []byte {
 	if member.Value == nil {
 		return append(to, text...)
 	}
-	before := bytes.TrimRight(text[:member.At], " \t\r\n")
+	before := bytes.TrimRight(text[:member.Start], " \t\r\n")
 	after, more := bytes.CutPrefix(bytes.TrimLeft(text[member.End:], " \t\r\n"), []byte(","))
 	// The last member follows the comma to remove.
 	if !more {
@@ -238,7 +238,7 @@ func (s *scratch) compressInto(o *CachedObject) {
 	}
 	// The compressed text is copied from the buffer, so the object does not keep unused capacity.
 	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
-	o.packed = string(encode(s.packed[:cap(s.packed)], s.text))
+	o.packedContent = string(encode(s.packed[:cap(s.packed)], s.text))
 }
 
 // decompressContent returns the uncompressed text or message.
@@ -246,7 +246,7 @@ func (o *CachedObject) decompressContent() ([]byte, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	// The decoder needs bytes; a pooled buffer avoids an allocation for the conversion.
-	s.packed = append(s.packed[:0], o.packed...)
+	s.packed = append(s.packed[:0], o.packedContent...)
 	if by := o.packedDictionary(); by != nil {
 		return by.Decode(nil, s.packed)
 	}

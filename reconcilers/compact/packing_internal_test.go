@@ -16,13 +16,13 @@ func TestPackersKeepOnceWhatIsCommon(t *testing.T) {
 		fmt.Fprintf(&common, "%x", i*i*7919)
 	}
 	kept := func(packer *Packer) (bytes int) {
-		for i := range 10 * ordinary {
+		for i := range 10 * sampleSize {
 			text := fmt.Appendf(nil, `{"metadata":{"name":"n%d"},"spec":"%s"}`, i, &common)
 			o, err := packer.New(text, metav1.TypeMeta{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			bytes += len(o.packed)
+			bytes += len(o.packedContent)
 		}
 		return bytes
 	}
@@ -49,7 +49,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 	}{
 		"AllGrow": {
 			"a dictionary is replaced if all objects grow", func(number int) []byte {
-				if number < ordinary {
+				if number < sampleSize {
 					return textOf(number, 0, 10)
 				}
 				return textOf(number, 0, 40)
@@ -57,7 +57,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 		},
 		"SomeGrow": {
 			"a dictionary is replaced if some objects grow, as they take more", func(number int) []byte {
-				if number < ordinary || number%3 > 0 {
+				if number < sampleSize || number%3 > 0 {
 					return textOf(number, 0, 10)
 				}
 				return textOf(number, 0, 40)
@@ -65,7 +65,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 		},
 		"SomeAreUnlikeAllOthers": {
 			"an object unlike the others does not become the dictionary", func(number int) []byte {
-				if number%ordinary == 3 {
+				if number%sampleSize == 3 {
 					return textOf(number, 100, 400)
 				}
 				return textOf(number, 0, 20)
@@ -73,7 +73,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 		},
 		"LargeOnes": {
 			"an object that is too large for a dictionary is kept like others", func(number int) []byte {
-				if number%ordinary == 5 {
+				if number%sampleSize == 5 {
 					return textOf(number, 0, 5000)
 				}
 				return textOf(number, 0, 20)
@@ -81,7 +81,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 		},
 		"SomeAreUnlikeAllOthersLater": {
 			"a dictionary is not replaced by a worse one", func(number int) []byte {
-				if number%ordinary == 3 && number > ordinary {
+				if number%sampleSize == 3 && number > sampleSize {
 					return textOf(number, 100, 125)
 				}
 				return textOf(number, 0, 20)
@@ -94,8 +94,8 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			packer, sizes := NewPacker(nil), map[int][]int{} // by the lengths of the texts
-			last := rarer*rarer*ordinary - 2                 // a multiple of three
+			packer, sizes := NewPacker(nil), map[int][]int{}     // by the lengths of the texts
+			last := intervalFactor*intervalFactor*sampleSize - 2 // a multiple of three
 			for number := range last + 1 {
 				text := tc.text(number)
 				o, err := packer.New(text, metav1.TypeMeta{})
@@ -105,8 +105,8 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 				if got, err := o.Text(); string(got) != string(text) || err != nil {
 					t.Fatalf("object %d: got %s, %v", number, got, err)
 				}
-				if number >= ordinary {
-					sizes[len(text)] = append(sizes[len(text)], len(o.packed))
+				if number >= sampleSize {
+					sizes[len(text)] = append(sizes[len(text)], len(o.packedContent))
 				}
 			}
 			like := sizes[len(tc.text(last))]
@@ -127,8 +127,8 @@ func TestPackersOfManyGoroutines(t *testing.T) {
 	var all sync.WaitGroup
 	for who := range 4 {
 		all.Go(func() {
-			for i := range 3 * rarer * ordinary {
-				text := textOf(who, 0, 10+i/ordinary)
+			for i := range 3 * intervalFactor * sampleSize {
+				text := textOf(who, 0, 10+i/sampleSize)
 				o, err := packer.New(text, metav1.TypeMeta{})
 				if err != nil {
 					t.Error(err)

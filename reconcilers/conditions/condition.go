@@ -28,8 +28,8 @@ const (
 
 // The patterns of metav1.Condition: a type without a domain, and a reason.
 var (
-	plainType   = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
-	reasonShape = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+	plainTypePattern = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+	reasonPattern    = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 )
 
 // Condition is one item of status.conditions, without its transition time.
@@ -54,7 +54,7 @@ func (c Condition) CheckFields() error {
 	if c.Status != True && c.Status != False && c.Status != Unknown {
 		return fmt.Errorf("status %q: it must be %s, %s or %s", c.Status, True, False, Unknown)
 	}
-	if len(c.Reason) > reasonLimit || !reasonShape.MatchString(c.Reason) {
+	if len(c.Reason) > reasonLimit || !reasonPattern.MatchString(c.Reason) {
 		return fmt.Errorf("reason %q: it must be one word in camel case of at most %d letters, digits and "+
 			`underscores, such as "QuotaExceeded": texts go into the message`, shortenText(c.Reason, 64), reasonLimit)
 	}
@@ -64,7 +64,7 @@ func (c Condition) CheckFields() error {
 // checkType checks a type, with or without a domain. The message shortens a very long type.
 func checkType(text string) error {
 	short := len(text) <= typeLimit
-	if short && (plainType.MatchString(text) || len(validation.IsQualifiedName(text)) == 0) {
+	if short && (plainTypePattern.MatchString(text) || len(validation.IsQualifiedName(text)) == 0) {
 		return nil
 	}
 	return fmt.Errorf(`type %q: it must be a word in camel case such as "DatabaseReady", maybe behind a domain and a `+

@@ -12,9 +12,9 @@ import (
 
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		reason string
-		given  conditions.Condition
-		want   string
+		reason    string
+		condition conditions.Condition
+		want      string
 	}{
 		"usual":    {"a condition with common values is valid", conditions.Condition{}, ""},
 		"a domain": {"a type may have a domain as its prefix", conditions.Condition{Type: "a.example.org/Ready"}, ""},
@@ -36,9 +36,10 @@ func TestCheck(t *testing.T) {
 			conditions.Condition{Message: strings.Repeat("x", 99999)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.given.Type, c.given.Status = cmp.Or(c.given.Type, "Up"), cmp.Or(c.given.Status, conditions.True)
-			c.given.Reason = cmp.Or(c.given.Reason, "Answers")
-			err := c.given.CheckFields()
+			c.condition.Type, c.condition.Status = cmp.Or(c.condition.Type, "Up"),
+				cmp.Or(c.condition.Status, conditions.True)
+			c.condition.Reason = cmp.Or(c.condition.Reason, "Answers")
+			err := c.condition.CheckFields()
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%s: %v", c.reason, err)
 			}
@@ -56,13 +57,13 @@ func TestCheckNothing(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	body := object(nil)
+	body := objectWithStatus(nil)
 	down := conditions.Condition{Type: "Up", Status: "False", Reason: "Starts", Message: "wait", Generation: 2}
 	if err := conditions.SetCondition(body, down, now); err != nil {
 		t.Fatal(err)
 	}
 	first := body["status"]
-	want := map[string]any{"conditions": []any{item("Up", "False", "Starts", "wait", later)}}
+	want := map[string]any{"conditions": []any{conditionItem("Up", "False", "Starts", "wait", nowText)}}
 	if d := gocmp.Diff(want, body["status"]); d != "" {
 		t.Errorf("the first call: -want, +got:\n%s", d)
 	}
@@ -77,11 +78,11 @@ func TestSet(t *testing.T) {
 	list, _ := status["conditions"].([]any)
 	held, _ := list[0].(map[string]any)
 	message, _ := held["message"].(string)
-	if held["lastTransitionTime"] != later || held["reason"] != "Loads" || len(message) != 32768 {
+	if held["lastTransitionTime"] != nowText || held["reason"] != "Loads" || len(message) != 32768 {
 		t.Errorf("want the former time and a message that is cut: %v, %d", held["lastTransitionTime"], len(message))
 	}
 	for _, odd := range []any{"up", map[string]any{"conditions": map[string]any{}}} {
-		if err := conditions.SetCondition(object(odd), down, now); err == nil {
+		if err := conditions.SetCondition(objectWithStatus(odd), down, now); err == nil {
 			t.Errorf("Set must reject the status %v", odd)
 		}
 	}
@@ -91,29 +92,29 @@ func TestNamed(t *testing.T) {
 	own, err := conditions.NewTypes("a.example.org")
 	if d := gocmp.Diff([]string{
 		"a.example.org/Ready", "a.example.org/Reconciling", "a.example.org/Stalled", "a.example.org/HandlingPaused",
-	}, own.TypeNames()); d != "" || err != nil || own.WholeStatus {
+	}, own.TypeNames()); d != "" || err != nil || own.WritesObservedGeneration {
 		t.Errorf("%v: %s", err, d)
 	}
 	if _, err := conditions.NewTypes("a b"); err == nil {
 		t.Error("a domain with a blank must be an error")
 	}
-	held := with(item("Ready", "True", "Succeeded", "", before))
-	status, _ := own.Apply(object(held), conditions.Report{Generation: 3}, now)
+	held := statusWith(conditionItem("Ready", "True", "Succeeded", "", formerTransition))
+	status, _ := own.Apply(objectWithStatus(held), conditions.Report{Generation: 3}, now)
 	list, _ := status["conditions"].([]any)
-	if status["observedGeneration"] != int64(2) || len(list) != 2 || !gocmp.Equal(list[0], any(item(
-		"Ready", "True", "Succeeded", "", before))) {
+	if status["observedGeneration"] != int64(2) || len(list) != 2 || !gocmp.Equal(list[0], any(conditionItem(
+		"Ready", "True", "Succeeded", "", formerTransition))) {
 		t.Errorf("an operator must not change the conditions and the generation of another one: %v", status)
 	}
 }
 
 func TestHidden(t *testing.T) {
-	ours := item("Ready", "True", "Succeeded", "", before)
+	ours := conditionItem("Ready", "True", "Succeeded", "", formerTransition)
 	for name, c := range map[string]struct {
 		reason     string
 		held, want any
 	}{
 		"none": {"an object without a status stays as it is", nil, nil},
-		"ours": {"a status of own conditions only is removed", with(ours), "absent"},
+		"ours": {"a status of own conditions only is removed", statusWith(ours), "absent"},
 		"beside others": {
 			"conditions of others stay",
 			map[string]any{"conditions": []any{ours, map[string]any{"type": "Up"}}, "a": "b"},
@@ -131,7 +132,7 @@ func TestHidden(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := object(c.held)
+			body := objectWithStatus(c.held)
 			got := defaultTypes(t).WithoutConditions(body)
 			status, present := got["status"]
 			if !present {
@@ -140,7 +141,7 @@ func TestHidden(t *testing.T) {
 			if d := gocmp.Diff(c.want, status); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}
-			if d := gocmp.Diff(object(c.held), body); d != "" {
+			if d := gocmp.Diff(objectWithStatus(c.held), body); d != "" {
 				t.Errorf("Hidden must not change the object itself:\n%s", d)
 			}
 		})

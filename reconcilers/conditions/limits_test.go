@@ -34,7 +34,7 @@ func TestMessagesAreCut(t *testing.T) {
 			strings.Repeat("ä", 16382) + "…"},
 		"A message without any valid character is only an ellipsis.": {strings.Repeat("\x80", 40000), "…"},
 	} {
-		body := object(nil)
+		body := objectWithStatus(nil)
 		c1 := conditions.Condition{Type: "Up", Status: "False", Reason: "Starts", Message: c.message}
 		if err := conditions.SetCondition(body, c1, now); err != nil {
 			t.Fatal(err)
@@ -76,28 +76,32 @@ func TestTold(t *testing.T) {
 		"odd": {"a status that is not a mapping has no report", "up", conditions.ReportedState{},
 			conditions.ReportedState{}},
 		"ready": {
-			"a Ready condition counts, whatever its status", with(item("Ready", "False", "Failed", "", before)),
-			conditions.ReportedState{Ready: true, Generation: 2}, conditions.ReportedState{},
+			"a Ready condition counts, whatever its status",
+			statusWith(conditionItem("Ready", "False", "Failed", "", formerTransition)),
+			conditions.ReportedState{HasReady: true, Generation: 2}, conditions.ReportedState{},
 		},
 		"under way": {
-			"a true Reconciling condition is reported", with(item("Reconciling", "True", "Retrying", "", before)),
-			conditions.ReportedState{Reconciling: true, Generation: 2}, conditions.ReportedState{},
+			"a true Reconciling condition is reported",
+			statusWith(conditionItem("Reconciling", "True", "Retrying", "", formerTransition)),
+			conditions.ReportedState{IsReconciling: true, Generation: 2}, conditions.ReportedState{},
 		},
 		"not under way": {
-			"a false Reconciling condition does not count", with(item("Reconciling", "False", "Done", "", before)),
+			"a false Reconciling condition does not count",
+			statusWith(conditionItem("Reconciling", "False", "Done", "", formerTransition)),
 			conditions.ReportedState{Generation: 2}, conditions.ReportedState{},
 		},
 		"of its own": {
 			"the observed generation of the condition counts more than that of the status",
 			map[string]any{
-				"conditions":         []any{item("Ready", "True", "Succeeded", "", before)},
+				"conditions":         []any{conditionItem("Ready", "True", "Succeeded", "", formerTransition)},
 				"observedGeneration": int64(3),
-			}, conditions.ReportedState{Ready: true, Generation: 2}, conditions.ReportedState{},
+			}, conditions.ReportedState{HasReady: true, Generation: 2}, conditions.ReportedState{},
 		},
 		"another's": {
 			"the generation of the status belongs to the operator with conditions without a domain",
-			with(item("a.example.org/Ready", "True", "Succeeded", "", before)), conditions.ReportedState{Generation: 2},
-			conditions.ReportedState{Ready: true, Generation: 2},
+			statusWith(conditionItem("a.example.org/Ready", "True", "Succeeded", "", formerTransition)),
+			conditions.ReportedState{Generation: 2},
+			conditions.ReportedState{HasReady: true, Generation: 2},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +109,8 @@ func TestTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := []conditions.ReportedState{defaultTypes(t).ReadReported(object(c.status)),
-				beside.ReadReported(object(c.status))}
+			got := []conditions.ReportedState{defaultTypes(t).ReadReported(objectWithStatus(c.status)),
+				beside.ReadReported(objectWithStatus(c.status))}
 			if d := cmp.Diff([]conditions.ReportedState{c.want, c.beside}, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}
@@ -121,19 +125,21 @@ func TestHiddenBesideAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := item("Ready", "True", "Succeeded", "", before)
-	own := item("a.example.org/Ready", "True", "Succeeded", "", before)
+	others := conditionItem("Ready", "True", "Succeeded", "", formerTransition)
+	own := conditionItem("a.example.org/Ready", "True", "Succeeded", "", formerTransition)
 	for reason, c := range map[string]struct {
 		types      conditions.Types
 		held, want any
 	}{
-		"Conditions of others stay, and so does the observed generation.": {beside, with(others, own), with(others)},
-		"A status without own conditions stays as it is.":                 {beside, with(others), with(others)},
+		"Conditions of others stay, and so does the observed generation.": {beside, statusWith(others, own),
+			statusWith(others)},
+		"A status without own conditions stays as it is.": {beside, statusWith(others),
+			statusWith(others)},
 		"The operator without a domain hides the generation, even without own conditions.": {
-			defaultTypes(t), with(own), map[string]any{"conditions": []any{own}},
+			defaultTypes(t), statusWith(own), map[string]any{"conditions": []any{own}},
 		},
 	} {
-		if d := cmp.Diff(c.want, c.types.WithoutConditions(object(c.held))["status"]); d != "" {
+		if d := cmp.Diff(c.want, c.types.WithoutConditions(objectWithStatus(c.held))["status"]); d != "" {
 			t.Errorf("%s\n-want, +got:\n%s", reason, d)
 		}
 	}
@@ -142,11 +148,12 @@ func TestHiddenBesideAnother(t *testing.T) {
 // TestBlockedIsPast shows that a Blocked condition does not count as a failure of handlers: it ends when the change is
 // reverted.
 func TestBlockedIsPast(t *testing.T) {
-	held := with(
-		item("Ready", "False", "Blocked", "no number", before), item("Stalled", "True", "Blocked", "no", before),
+	held := statusWith(
+		conditionItem("Ready", "False", "Blocked", "no number", formerTransition),
+		conditionItem("Stalled", "True", "Blocked", "no", formerTransition),
 	)
-	status, _ := defaultTypes(t).Apply(object(held), conditions.Report{Generation: 2}, now)
-	want := with(item("Ready", "True", "Succeeded", "no handler had to be called", later))
+	status, _ := defaultTypes(t).Apply(objectWithStatus(held), conditions.Report{Generation: 2}, now)
+	want := statusWith(conditionItem("Ready", "True", "Succeeded", "no handler had to be called", nowText))
 	if d := cmp.Diff(want, status); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}

@@ -8,10 +8,10 @@ import (
 )
 
 // preserves marks a schema that keeps unknown fields.
-const preserves = "x-kubernetes-preserve-unknown-fields"
+const preserveUnknownFields = "x-kubernetes-preserve-unknown-fields"
 
 // fields are the fields of a condition.
-var fields = []string{"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
+var conditionFields = []string{"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
 
 // SchemaMisfit returns why objects of the schema cannot have the conditions, or an empty text if they can. The result
 // observed reports whether the schema has status.observedGeneration. The schema is that of an object, as in a CRD or in
@@ -47,7 +47,7 @@ func listMisfit(list map[string]any, resolve func(string) map[string]any) string
 	item = followReferences(item, resolve)
 	// The API server would prune fields that the schema lacks.
 	var missing []string
-	for _, field := range fields {
+	for _, field := range conditionFields {
 		if _, known := propertySchema(item, field, resolve); !known {
 			missing = append(missing, field)
 		}
@@ -59,7 +59,7 @@ func listMisfit(list map[string]any, resolve func(string) map[string]any) string
 	required, _ := item["required"].([]any)
 	required = slices.DeleteFunc(slices.Clone(required), func(name any) bool {
 		text, _ := name.(string)
-		return slices.Contains(fields, text)
+		return slices.Contains(conditionFields, text)
 	})
 	if len(required) > 0 {
 		return fmt.Sprintf("items of status.conditions need further fields by the schema: %v", required)
@@ -74,7 +74,7 @@ func propertySchema(of map[string]any, name string, resolve func(string) map[str
 		return followReferences(found, resolve), true
 	}
 	open, _ := of["additionalProperties"].(map[string]any)
-	return nil, of == nil || of[preserves] == true || open != nil || of["additionalProperties"] == true
+	return nil, of == nil || of[preserveUnknownFields] == true || open != nil || of["additionalProperties"] == true
 }
 
 // followReferences merges the schemas that a schema refers to, directly or by allOf. Its own keys win.

@@ -9,7 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 )
 
-const whole = `{type: {}, status: {}, reason: {}, message: {}, lastTransitionTime: {}, observedGeneration: {}}`
+const conditionProperties = "{type: {}, status: {}, reason: {}, message: {}, " +
+	"lastTransitionTime: {}, observedGeneration: {}}"
 
 func inStatus(fields string) string { return "properties: {status: {properties: {" + fields + "}}}" }
 
@@ -21,11 +22,11 @@ func TestMisfit(t *testing.T) {
 		"as kubebuilder makes it": {
 			"the schema that kubebuilder generates fits",
 			inStatus(`observedGeneration: {}, conditions: {type: array, items: {
-				properties: ` + whole + `, required: [type, status]}}`), "", true,
+				properties: ` + conditionProperties + `, required: [type, status]}}`), "", true,
 		},
 		"without observedGeneration": {
 			"without a field in the status, each condition has its observedGeneration",
-			inStatus(`conditions: {type: array, items: {properties: ` + whole + `}}`),
+			inStatus(`conditions: {type: array, items: {properties: ` + conditionProperties + `}}`),
 			"", false,
 		},
 		"a status of anything": {
@@ -56,7 +57,7 @@ func TestMisfit(t *testing.T) {
 		},
 		"more is required": {
 			"conditions with further required fields do not fit", inStatus(`conditions: {type: array, items: {
-				properties: ` + whole + `, required: [type, severity]}}`),
+				properties: ` + conditionProperties + `, required: [type, severity]}}`),
 			"need further fields by the schema: [severity]", false,
 		},
 	} {

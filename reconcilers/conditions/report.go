@@ -108,7 +108,7 @@ func (t Types) restoreDropped(list []any, former map[string]any) []any {
 // believed if the object has that generation.
 func (t Types) newObservedGeneration(body, status map[string]any, r Report) int64 {
 	held, _ := status["observedGeneration"].(int64)
-	if !t.WholeStatus || held > r.Generation && held <= GenerationOf(body) {
+	if !t.WritesObservedGeneration || held > r.Generation && held <= GenerationOf(body) {
 		return 0
 	}
 	return r.Generation

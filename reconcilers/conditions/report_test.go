@@ -11,25 +11,25 @@ import (
 )
 
 var (
-	before = "2026-01-01T00:00:00Z"
-	now    = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
-	later  = "2026-02-03T04:05:06Z"
+	formerTransition = "2026-01-01T00:00:00Z"
+	now              = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
+	nowText          = "2026-02-03T04:05:06Z"
 )
 
-// item returns a condition of the second generation, as it is written.
-func item(conditionType, status, reason, message, moved string) map[string]any {
+// conditionItem returns a condition of the second generation, as it is written.
+func conditionItem(conditionType, status, reason, message, moved string) map[string]any {
 	return map[string]any{
 		"type": conditionType, "status": status, "reason": reason, "message": message, "lastTransitionTime": moved,
 		"observedGeneration": int64(2),
 	}
 }
 
-func object(status any) map[string]any {
+func objectWithStatus(status any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"generation": int64(2)}, "status": status}
 }
 
-// with returns a status with a list of conditions for the second generation.
-func with(items ...any) map[string]any {
+// statusWith returns a status with a list of conditions for the second generation.
+func statusWith(items ...any) map[string]any {
 	return map[string]any{"conditions": items, "observedGeneration": int64(2)}
 }
 
@@ -43,15 +43,15 @@ func defaultTypes(t *testing.T) conditions.Types {
 }
 
 func TestApply(t *testing.T) {
-	ok := item("Ready", "True", "Succeeded", "all handlers have succeeded", before)
+	ok := conditionItem("Ready", "True", "Succeeded", "all handlers have succeeded", formerTransition)
 	stalled := []any{
-		item("Ready", "False", "Failed", `handler "a" failed permanently: no`, before),
-		item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, before),
+		conditionItem("Ready", "False", "Failed", `handler "a" failed permanently: no`, formerTransition),
+		conditionItem("Stalled", "True", "Failed", `handler "a" failed permanently: no`, formerTransition),
 	}
 	retried := []any{
-		item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, before),
-		item("Stalled", "False", "FailedBefore", `handler "a" failed permanently: no`, later),
-		item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
+		conditionItem("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, formerTransition),
+		conditionItem("Stalled", "False", "FailedBefore", `handler "a" failed permanently: no`, nowText),
+		conditionItem("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, nowText),
 	}
 	done := conditions.HandlerProgress{ID: "a", Attempts: 1, Succeeded: true}
 	failed := conditions.HandlerProgress{ID: "a", Attempts: 1, Failed: true, Message: "no"}
@@ -65,101 +65,104 @@ func TestApply(t *testing.T) {
 	}{
 		"all have succeeded at once": {
 			"the first success sets Ready", nil, false, []conditions.HandlerProgress{done},
-			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+			statusWith(conditionItem("Ready", "True", "Succeeded", "all handlers have succeeded", nowText)),
 		},
 		"no handler is concerned": {
 			"an object without handlers gets Ready, so that clients can wait for it", nil, false, nil,
-			with(item("Ready", "True", "Succeeded", "no handler had to be called", later)),
+			statusWith(conditionItem("Ready", "True", "Succeeded", "no handler had to be called", nowText)),
 		},
-		"again": {"an unchanged condition keeps its time", with(ok), false, []conditions.HandlerProgress{done},
-			with(ok)},
+		"again": {"an unchanged condition keeps its time", statusWith(ok), false, []conditions.HandlerProgress{done},
+			statusWith(ok)},
 		"no handler for a change": {
-			"a change without handlers keeps the conditions", with(ok), false, nil, with(ok),
+			"a change without handlers keeps the conditions", statusWith(ok), false, nil, statusWith(ok),
 		},
 		"an error": {
-			"a retried error sets Ready to False and Reconciling to True", with(ok), false,
+			"a retried error sets Ready to False and Reconciling to True", statusWith(ok), false,
 			[]conditions.HandlerProgress{waiting},
-			with(
-				item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, later),
-				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
+			statusWith(
+				conditionItem("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, nowText),
+				conditionItem("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, nowText),
 			),
 		},
 		"a wait": {
-			"a wait for another object is not reported as a retry", with(ok), false,
+			"a wait for another object is not reported as a retry", statusWith(ok), false,
 			[]conditions.HandlerProgress{{ID: "b", Awaited: "ConfigMap a"}, {ID: "c"}},
-			with(
-				item("Ready", "False", "Progressing",
-					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, later),
-				item("Reconciling", "True", "Progressing",
-					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, later),
+			statusWith(
+				conditionItem("Ready", "False", "Progressing",
+					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, nowText),
+				conditionItem("Reconciling", "True", "Progressing",
+					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, nowText),
 			),
 		},
 		"a success after an error": {
-			"a success after an error removes Reconciling", with(
-				item("Ready", "False", "Retrying", "wait", before),
-				item("Reconciling", "True", "Retrying", "wait", before),
+			"a success after an error removes Reconciling", statusWith(
+				conditionItem("Ready", "False", "Retrying", "wait", formerTransition),
+				conditionItem("Reconciling", "True", "Retrying", "wait", formerTransition),
 			), false, []conditions.HandlerProgress{done},
-			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+			statusWith(conditionItem("Ready", "True", "Succeeded", "all handlers have succeeded", nowText)),
 		},
 		"a handler that was not called yet": {
 			"a handler without attempts is reported as in progress", nil, false,
 			[]conditions.HandlerProgress{done, {ID: "b"}},
-			with(
-				item("Ready", "False", "Progressing", `handler "b" is not called yet`, later),
-				item("Reconciling", "True", "Progressing", `handler "b" is not called yet`, later),
+			statusWith(
+				conditionItem("Ready", "False", "Progressing", `handler "b" is not called yet`, nowText),
+				conditionItem("Reconciling", "True", "Progressing", `handler "b" is not called yet`, nowText),
 			),
 		},
 		"a permanent failure": {
-			"a permanent failure sets Stalled, which kstatus reports as failed", with(ok), false,
+			"a permanent failure sets Stalled, which kstatus reports as failed", statusWith(ok), false,
 			[]conditions.HandlerProgress{failed, {ID: "c", Succeeded: true}},
-			with(
-				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, later),
-				item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, later),
+			statusWith(
+				conditionItem("Ready", "False", "Failed", `handler "a" failed permanently: no`, nowText),
+				conditionItem("Stalled", "True", "Failed", `handler "a" failed permanently: no`, nowText),
 			),
 		},
 		"a failure beside a retry": {
 			"a retry beside a permanent failure hides neither of them", nil, false,
 			[]conditions.HandlerProgress{failed, waiting},
-			with(
-				item("Ready", "False", "Retrying",
-					`handler "a" failed permanently: no; handler "b", attempt 1: wait`, later),
-				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
+			statusWith(
+				conditionItem("Ready", "False", "Retrying",
+					`handler "a" failed permanently: no; handler "b", attempt 1: wait`, nowText),
+				conditionItem("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, nowText),
 			),
 		},
 		"an object that does not fit": {
 			"an object that a handler cannot decode is reported as blocked", nil, false,
 			[]conditions.HandlerProgress{{ID: "a", Blocked: true, Message: "no number"}},
-			with(
-				item("Ready", "False", "Blocked", `handler "a" waits until the object is changed: no number`, later),
-				item("Stalled", "True", "Blocked", `handler "a" waits until the object is changed: no number`, later),
+			statusWith(
+				conditionItem("Ready", "False", "Blocked", `handler "a" waits until the object is changed: no number`,
+					nowText),
+				conditionItem("Stalled", "True", "Blocked", `handler "a" waits until the object is changed: no number`,
+					nowText),
 			),
 		},
 		"a retry after a failure": {
-			"a retry keeps the earlier failure in Stalled, set to False", with(stalled...), false,
-			[]conditions.HandlerProgress{waiting}, with(retried...),
+			"a retry keeps the earlier failure in Stalled, set to False", statusWith(stalled...), false,
+			[]conditions.HandlerProgress{waiting}, statusWith(retried...),
 		},
 		"that change is taken back": {
-			"reverting the retried change restores the earlier failure", with(retried...), false, nil, with(
-				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, before),
-				item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, later),
+			"reverting the retried change restores the earlier failure", statusWith(retried...), false, nil, statusWith(
+				conditionItem("Ready", "False", "Failed", `handler "a" failed permanently: no`, formerTransition),
+				conditionItem("Stalled", "True", "Failed", `handler "a" failed permanently: no`, nowText),
 			),
 		},
 		"that change succeeds": {
-			"a later success of the retried handler clears the earlier failure", with(retried...), false,
+			"a later success of the retried handler clears the earlier failure", statusWith(retried...), false,
 			[]conditions.HandlerProgress{{ID: "b", Succeeded: true}},
-			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+			statusWith(conditionItem("Ready", "True", "Succeeded", "all handlers have succeeded", nowText)),
 		},
 		"no handler after a failure": {
-			"a change without handlers does not clear a failure", with(stalled...), false, nil, with(stalled...),
+			"a change without handlers does not clear a failure", statusWith(stalled...), false, nil,
+			statusWith(stalled...),
 		},
 		"another handler's resume after a failure": {
-			"a resume of another handler does not clear a failure", with(stalled...), true,
-			[]conditions.HandlerProgress{{ID: "b", Succeeded: true}}, with(stalled...),
+			"a resume of another handler does not clear a failure", statusWith(stalled...), true,
+			[]conditions.HandlerProgress{{ID: "b", Succeeded: true}}, statusWith(stalled...),
 		},
 		"its own resume after a failure": {
-			"a successful resume of the failed handler clears the failure", with(stalled...), true,
+			"a successful resume of the failed handler clears the failure", statusWith(stalled...), true,
 			[]conditions.HandlerProgress{done},
-			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
+			statusWith(conditionItem("Ready", "True", "Succeeded", "all handlers have succeeded", nowText)),
 		},
 		"others' conditions": {
 			"conditions of others keep their place and fields; own duplicates are merged",
@@ -172,7 +175,7 @@ func TestApply(t *testing.T) {
 				"odd", map[string]any{"type": "Other", "own": "x"},
 				map[string]any{
 					"type": "Ready", "status": "True", "reason": "Succeeded", "message": "all handlers have succeeded",
-					"lastTransitionTime": later, "observedGeneration": int64(2), "probed": "y",
+					"lastTransitionTime": nowText, "observedGeneration": int64(2), "probed": "y",
 				},
 				map[string]any{"type": "Last"},
 			}, "phase": "up", "observedGeneration": int64(2)},
@@ -187,7 +190,7 @@ func TestApply(t *testing.T) {
 			map[string]any(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := object(c.held)
+			body := objectWithStatus(c.held)
 			got, changed := defaultTypes(t).Apply(
 				body, conditions.Report{Generation: 2, Resumed: c.resumed, Outcomes: c.outcomes}, now)
 			if d := cmp.Diff(c.want, any(got)); d != "" {
@@ -196,7 +199,7 @@ func TestApply(t *testing.T) {
 			if _, mapping := c.held.(map[string]any); mapping && changed == cmp.Equal(c.held, c.want) {
 				t.Errorf("%s: got changed=%t", c.reason, changed)
 			}
-			if d := cmp.Diff(object(c.held), body); d != "" {
+			if d := cmp.Diff(objectWithStatus(c.held), body); d != "" {
 				t.Errorf("Apply must not change the object itself:\n%s", d)
 			}
 		})
@@ -206,11 +209,12 @@ func TestApply(t *testing.T) {
 // TestTimesGoOn shows that conditions keep their times when a handler replaces the whole list and removes those of the
 // framework.
 func TestTimesGoOn(t *testing.T) {
-	former := object(with(item("Ready", "True", "Succeeded", "all handlers have succeeded", before)))
+	former := objectWithStatus(statusWith(conditionItem("Ready", "True", "Succeeded", "all handlers have succeeded",
+		formerTransition)))
 	report := conditions.Report{
 		Generation: 2, Outcomes: []conditions.HandlerProgress{{ID: "a", Succeeded: true}}, Former: former,
 	}
-	status, _ := defaultTypes(t).Apply(object(map[string]any{"conditions": []any{}}), report, now)
+	status, _ := defaultTypes(t).Apply(objectWithStatus(map[string]any{"conditions": []any{}}), report, now)
 	if d := cmp.Diff(former["status"], any(status)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -220,9 +224,9 @@ func TestTimesGoOn(t *testing.T) {
 // restored from a backup.
 func TestObservedGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
-		reason       string
-		held         any
-		seen, is, to int64
+		reason                                              string
+		presentGeneration                                   any
+		handledGeneration, objectGeneration, wantGeneration int64
 	}{
 		"none":       {"a missing generation is added", nil, 3, 3, 3},
 		"behind":     {"an older generation is replaced by the handled one", int64(2), 3, 4, 3},
@@ -231,10 +235,10 @@ func TestObservedGeneration(t *testing.T) {
 		"a default":  {"the default of the CRD is replaced", int64(-1), 3, 3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := object(map[string]any{"observedGeneration": c.held})
-			body["metadata"] = map[string]any{"generation": c.is}
-			status, _ := defaultTypes(t).Apply(body, conditions.Report{Generation: c.seen}, now)
-			if status["observedGeneration"] != c.to {
+			body := objectWithStatus(map[string]any{"observedGeneration": c.presentGeneration})
+			body["metadata"] = map[string]any{"generation": c.objectGeneration}
+			status, _ := defaultTypes(t).Apply(body, conditions.Report{Generation: c.handledGeneration}, now)
+			if status["observedGeneration"] != c.wantGeneration {
 				t.Errorf("%s: %v", c.reason, status["observedGeneration"])
 			}
 		})

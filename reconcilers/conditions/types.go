@@ -10,9 +10,9 @@ import (
 type Types struct {
 	// Ready, Reconciling, Stalled and Paused are the type names.
 	Ready, Reconciling, Stalled, Paused string
-	// WholeStatus is true if status.observedGeneration is written as well. Only the operator that owns the kind may
-	// write it, because the field describes the whole status.
-	WholeStatus bool
+	// WritesObservedGeneration is true if status.observedGeneration is written as well. Only the operator that owns the
+	// kind may write it, because the field describes the whole status.
+	WritesObservedGeneration bool
 }
 
 // NewTypes returns the usual types. With a domain, it returns types for an additional operator on a kind whose main
@@ -20,7 +20,7 @@ type Types struct {
 func NewTypes(domain string) (Types, error) {
 	t := Types{
 		Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", Paused: "HandlingPaused",
-		WholeStatus: domain == "",
+		WritesObservedGeneration: domain == "",
 	}
 	if domain == "" {
 		return t, nil
@@ -40,9 +40,9 @@ func (t Types) TypeNames() []string { return []string{t.Ready, t.Reconciling, t.
 
 // ReportedState is the state that the conditions of an object report.
 type ReportedState struct {
-	// Ready is true if the Ready condition exists, even if its status is False. Reconciling is true if the status of
+	// HasReady is true if the Ready condition exists, even if its status is False. Reconciling is true if the status of
 	// the Reconciling condition is True, and Paused if that of the Paused condition is.
-	Ready, Reconciling, Paused bool
+	HasReady, IsReconciling, IsPaused bool
 	// Generation is the generation that the conditions describe; zero if unknown.
 	Generation int64
 }
@@ -51,11 +51,11 @@ type ReportedState struct {
 func (t Types) ReadReported(body map[string]any) ReportedState {
 	status, list, _ := readStatus(body)
 	ready, reconciling := findCondition(list, t.Ready), findCondition(list, t.Reconciling)
-	told := ReportedState{Ready: ready != nil, Reconciling: reconciling["status"] == True}
-	told.Paused = findCondition(list, t.Paused)["status"] == True
+	told := ReportedState{HasReady: ready != nil, IsReconciling: reconciling["status"] == True}
+	told.IsPaused = findCondition(list, t.Paused)["status"] == True
 	told.Generation, _ = ready["observedGeneration"].(int64)
 	// If the condition does not have a generation, use that of the whole status.
-	if told.Generation == 0 && t.WholeStatus {
+	if told.Generation == 0 && t.WritesObservedGeneration {
 		told.Generation, _ = status["observedGeneration"].(int64)
 	}
 	return told
@@ -73,11 +73,11 @@ func (t Types) WithoutConditions(body map[string]any) map[string]any {
 		left = dropCondition(left, own)
 	}
 	_, observed := status["observedGeneration"]
-	if len(left) == len(list) && !(observed && t.WholeStatus) {
+	if len(left) == len(list) && !(observed && t.WritesObservedGeneration) {
 		return body
 	}
 	status, body = maps.Clone(status), maps.Clone(body)
-	if body["status"] = status; t.WholeStatus {
+	if body["status"] = status; t.WritesObservedGeneration {
 		delete(status, "observedGeneration")
 	}
 	if status["conditions"] = slices.Clip(left); len(left) == 0 {

@@ -15,15 +15,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 )
 
-// asTexts returns the texts of the resources.
-func asTexts(of []discovery.Resource) (all []string) {
+// resourceTexts returns the texts of the resources.
+func resourceTexts(of []discovery.Resource) (all []string) {
 	for _, r := range of {
 		all = append(all, r.String())
 	}
 	return all
 }
 
-func spelled(t *testing.T, parts ...string) discovery.Selector {
+func mustParseSpelling(t *testing.T, parts ...string) discovery.Selector {
 	t.Helper()
 	s, err := discovery.ParseSpelling(parts...)
 	if err != nil {
@@ -56,46 +56,48 @@ func TestResolvePartially(t *testing.T) {
 	}{
 		"Kept": {
 			"a known resource is kept while its group fails",
-			spelled(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
+			mustParseSpelling(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
 		},
 		"NeverSeen": {
 			"an unknown resource is an error of the server while its group fails",
-			spelled(t, "lions.cats.org"), nil, nil, true, "extension", "",
+			mustParseSpelling(t, "lions.cats.org"), nil, nil, true, "extension", "",
 		},
 		"OtherGroup": {
 			"a failing group does not affect a resource of another group",
-			spelled(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
+			mustParseSpelling(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
 		},
 		"NotInThatGroup": {
 			"a resource that its own group lacks is not served, even while another group fails",
-			spelled(t, "foxes.dogs.org"), nil, nil, false, "",
+			mustParseSpelling(t, "foxes.dogs.org"), nil, nil, false, "",
 			"no such resource",
 		},
 		"FoundElsewhere": {
-			"a resource is found while another group fails", spelled(t, "wolfs"), nil, []string{wolfs}, true, "", "",
+			"a resource is found while another group fails", mustParseSpelling(t, "wolfs"), nil, []string{wolfs}, true,
+			"", "",
 		},
 		"Category": {
 			"a category contains the known resources of a failing group once",
-			spelled(t, "category=all"), []string{lions, wolfs},
+			mustParseSpelling(t, "category=all"), []string{lions, wolfs},
 			[]string{pods, events, wolfs, lions}, true, "", "",
 		},
 		"CategoryAnew": {
 			"a category contains the resources of answering groups while another group fails",
-			spelled(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
+			mustParseSpelling(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
 		},
 		"GoneWithItsGroup": {
-			"a former resource of a group that answers is gone", spelled(t, "foxes"), []string{pods}, nil, true, "",
+			"a former resource of a group that answers is gone", mustParseSpelling(t, "foxes"), []string{pods}, nil,
+			true, "",
 			"no such resource",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := discoverytest.NewZoo()
-			server.Failing = map[string]error{
+			server.ErrorByPath = map[string]error{
 				"/apis/cats.org/v1": errors.New("extension server is down"),
 				"/apis/cats.org/v2": errors.New("extension server is down"),
 			}
 			found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), tc.selector, known(tc.before...))
-			if d := cmp.Diff(tc.want, asTexts(found.Served)); d != "" || found.Incomplete != tc.incomplete {
+			if d := cmp.Diff(tc.want, resourceTexts(found.Served)); d != "" || found.Incomplete != tc.incomplete {
 				t.Errorf("%s: incomplete %v, error %v; -want, +got:\n%s", tc.reason, found.Incomplete, err, d)
 			}
 			unserved, fails := tc.unserved != "", tc.unserved+tc.fails != ""
@@ -109,12 +111,13 @@ func TestResolvePartially(t *testing.T) {
 
 func TestPreferredVersionsComeFirst(t *testing.T) {
 	server := discoverytest.NewZoo()
-	groups, _ := server.Of["/apis"].(metav1.APIGroupList)
+	groups, _ := server.ByPath["/apis"].(metav1.APIGroupList)
 	groups.Groups[0].PreferredVersion = groups.Groups[0].Versions[1]
 	lions := func(r discovery.Resource) bool { return r.Plural == "lions" }
 	s := discovery.Selector{Func: &lions}
 	found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
-	if d := cmp.Diff([]string{"cats.org/v1/lions", "cats.org/v2/lions"}, asTexts(found.Served)); d != "" || err != nil {
+	if d := cmp.Diff([]string{"cats.org/v1/lions", "cats.org/v2/lions"}, resourceTexts(found.Served)); d != "" ||
+		err != nil {
 		t.Errorf("want the preferred version first: error %v, -want, +got:\n%s", err, d)
 	}
 }
@@ -122,7 +125,7 @@ func TestPreferredVersionsComeFirst(t *testing.T) {
 // TestWritersNeedPatches shows that a writer needs a resource with the verb patch, and does not affect the readers of
 // other resources.
 func TestWritersNeedPatches(t *testing.T) {
-	s := spelled(t, "statistics")
+	s := mustParseSpelling(t, "statistics")
 	for writes, want := range map[bool]string{true: "cannot be patched", false: ""} {
 		inquiry := discovery.NewInquiry(discoverytest.NewZoo(), map[discovery.Selector]bool{s: writes})
 		_, err := inquiry.Resolve(t.Context(), s, nil)
@@ -134,10 +137,10 @@ func TestWritersNeedPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := discovery.PlanServed([]discovery.Want{
-		{Selector: s, Use: discovery.Watching}, {Selector: spelled(t, "pods"), Use: discovery.Patching},
+	plan := discovery.PlanServed([]discovery.SelectorUse{
+		{Selector: s, Use: discovery.Watching}, {Selector: mustParseSpelling(t, "pods"), Use: discovery.Patching},
 	}, all)
-	if d := cmp.Diff([]string{"dogs.org/v1/statistics", "/v1/pods"}, asTexts(plan.Watched)); d != "" {
+	if d := cmp.Diff([]string{"dogs.org/v1/statistics", "/v1/pods"}, resourceTexts(plan.Watched)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -170,8 +173,8 @@ func TestInterchangeable(t *testing.T) {
 }
 
 func TestContradicts(t *testing.T) {
-	v1, v2 := spelled(t, "a.org/v1", "widgets"), spelled(t, "a.org/v2", "widgets")
-	any1, all1 := spelled(t, "widgets.a.org"), spelled(t, "a.org/v1", "*")
+	v1, v2 := mustParseSpelling(t, "a.org/v1", "widgets"), mustParseSpelling(t, "a.org/v2", "widgets")
+	any1, all1 := mustParseSpelling(t, "widgets.a.org"), mustParseSpelling(t, "a.org/v1", "*")
 	for reason, tc := range map[string]struct {
 		a, b discovery.Selector
 		want bool

@@ -28,9 +28,9 @@ const (
 	// crdsQuiet is the time without changes that resets the delay before a resync. During the delay, the API server's
 	// discovery documents catch up, and further changes are merged into one resync. The delay grows with each change,
 	// because a resync reads all documents.
-	crdsQuiet = 10 * time.Second
+	crdsQuietPeriod = 10 * time.Second
 	// crdsLife is how long a watch must last to reset the backoff of its errors.
-	crdsLife = 5 * time.Second
+	crdsStableDuration = 5 * time.Second
 )
 
 // CRDWatcher watches the CRDs, and requests a resync when selectors may match other resources. It does not cache CRDs.
@@ -67,7 +67,7 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 		case <-changed:
 		}
 		// The last change was long ago: this one can be handled soon.
-		if time.Since(last) > crdsQuiet {
+		if time.Since(last) > crdsQuietPeriod {
 			pause = resync.Backoff()
 		}
 		last = time.Now()
@@ -97,7 +97,7 @@ func (w *CRDWatcher) followCRDs(ctx context.Context, changed func()) {
 		if err == nil {
 			version, err = w.watchChanges(ctx, version, changed)
 		}
-		if time.Since(began) > crdsLife {
+		if time.Since(began) > crdsStableDuration {
 			pause, said = resync.Backoff(), ""
 		}
 		after := pause.Step()

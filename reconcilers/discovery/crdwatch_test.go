@@ -53,11 +53,11 @@ func TestCRDWatch(t *testing.T) {
 	}
 	ok := func(text string) answer { return answer{http.StatusOK, text} }
 	for name, tc := range map[string]struct {
-		reason  string
-		answers []answer // the last one is repeated
-		asked   []string // "list", or "watch" with its version, and the seconds
-		resyncs []int    // the seconds
-		warned  int
+		reason       string
+		answers      []answer // the last one is repeated
+		wantRequests []string // "list", or "watch" with its version, and the seconds
+		wantResyncs  []int    // the seconds
+		wantWarnings int
 	}{
 		"Forbidden": {
 			"a forbidden list is retried every five minutes, as rights may be granted",
@@ -119,15 +119,15 @@ func TestCRDWatch(t *testing.T) {
 				})
 				warned := 0
 				log := funcr.New(func(string, string) { warned++ }, funcr.Options{})
-				requested := &clock{began: began}
+				requested := &resyncRecorder{startTime: began}
 				ctx, stop := context.WithTimeout(logf.IntoContext(t.Context(), log), 610*time.Second)
 				defer stop()
 				discovery.NewCRDWatcher(client, []discovery.Selector{{Everything: true}}).Run(ctx, requested)
-				asked = asked[:min(len(asked), len(tc.asked))]
-				if d := gocmp.Diff(tc.asked, asked); d != "" {
+				asked = asked[:min(len(asked), len(tc.wantRequests))]
+				if d := gocmp.Diff(tc.wantRequests, asked); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
-				if d := gocmp.Diff(tc.resyncs, requested.at); d != "" || warned != tc.warned {
+				if d := gocmp.Diff(tc.wantResyncs, requested.resyncTimes); d != "" || warned != tc.wantWarnings {
 					t.Errorf("%s: warned %d times; resyncs: -want, +got:\n%s", tc.reason, warned, d)
 				}
 			})
@@ -135,10 +135,12 @@ func TestCRDWatch(t *testing.T) {
 	}
 }
 
-// clock records the times of requested resyncs.
-type clock struct {
-	began time.Time
-	at    []int
+// resyncRecorder records the times of requested resyncs.
+type resyncRecorder struct {
+	startTime   time.Time
+	resyncTimes []int
 }
 
-func (c *clock) RequestResync() { c.at = append(c.at, int(time.Since(c.began).Seconds())) }
+func (c *resyncRecorder) RequestResync() {
+	c.resyncTimes = append(c.resyncTimes, int(time.Since(c.startTime).Seconds()))
+}

@@ -24,14 +24,14 @@ type Getter interface {
 // long.
 const documentTimeout = 10 * time.Second
 
-// Limited is a Getter with a timeout for each document; zero is 10 seconds.
-type Limited struct {
+// TimeoutGetter is a Getter with a timeout for each document; zero is 10 seconds.
+type TimeoutGetter struct {
 	Getter  Getter
 	Timeout time.Duration
 }
 
 // Get implements Getter.
-func (l Limited) Get(ctx context.Context, path string) ([]byte, error) {
+func (l TimeoutGetter) Get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(l.Timeout, documentTimeout))
 	defer cancel()
 	return l.Getter.Get(ctx, path)

@@ -17,11 +17,11 @@ import (
 // Inquiry is one round of discovery. It requests each document once and uses the answer for the whole round, so that
 // two selectors of one resource both find it or both do not.
 type Inquiry struct {
-	server Getter
-	writes map[Selector]bool       // selectors whose handlers write
-	heard  map[string]cachedAnswer // answers by path
-	scans  map[string]groupListing // results of [ListResources], by group; "*" is all groups
-	delay  time.Duration           // the longest Retry-After of the answers
+	server           Getter
+	writingSelectors map[Selector]bool       // selectors whose handlers write
+	answers          map[string]cachedAnswer // answers by path
+	listings         map[string]groupListing // results of [ListResources], by group; "*" is all groups
+	retryAfter       time.Duration           // the longest Retry-After of the answers
 }
 
 // cachedAnswer is the answer of the API server for one path.
@@ -32,31 +32,32 @@ type cachedAnswer struct {
 
 // groupListing is the result of [ListResources] for one group, or for all.
 type groupListing struct {
-	found []Resource
-	err   error
+	resources []Resource
+	err       error
 }
 
 // NewInquiry begins a round. The map writes marks the selectors whose handlers write to the objects, if only their
 // progress.
 func NewInquiry(server Getter, writes map[Selector]bool) *Inquiry {
-	return &Inquiry{server: server, writes: writes, heard: map[string]cachedAnswer{}, scans: map[string]groupListing{}}
+	return &Inquiry{server: server, writingSelectors: writes, answers: map[string]cachedAnswer{},
+		listings: map[string]groupListing{}}
 }
 
 // Get returns a document. Only the first call for a path sends a request; errors are kept as well.
 func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
-	if known, asked := i.heard[path]; asked {
+	if known, asked := i.answers[path]; asked {
 		return known.data, known.err
 	}
 	// Failures are remembered, too: a document is not requested again in the same round.
 	var is cachedAnswer
 	is.data, is.err = i.server.Get(ctx, path)
-	i.delay = max(i.delay, transport.RetryAfter(is.err))
-	i.heard[path] = is
+	i.retryAfter = max(i.retryAfter, transport.RetryAfter(is.err))
+	i.answers[path] = is
 	return is.data, is.err
 }
 
 // RetryAfter returns the longest delay that the API server has requested in this round; zero without one.
-func (i *Inquiry) RetryAfter() time.Duration { return i.delay }
+func (i *Inquiry) RetryAfter() time.Duration { return i.retryAfter }
 
 // Resolve returns the resources that the selector matches. For groups without an answer, it keeps the resources in
 // before. If IsUnserved is true for the error, the server does not serve the resource; after any other error, that is
@@ -71,7 +72,7 @@ func (i *Inquiry) Resolve(ctx context.Context, s Selector, before []Resource) (R
 		return Resolution{}, fmt.Errorf("listing the resources of %s: %w", s.groupVersion(), err)
 	}
 	// The use decides which verbs are required.
-	return resolveDirect(s, list, i.writes[s])
+	return resolveDirect(s, list, i.writingSelectors[s])
 }
 
 // listGroupVersion returns the resources of one version.
@@ -96,20 +97,20 @@ func (i *Inquiry) listGroupVersion(ctx context.Context, gv schema.GroupVersion) 
 }
 
 // discoverGroup returns the resources of a group, or of all groups, and keeps the result for the round.
-func (i *Inquiry) discoverGroup(ctx context.Context, group Part) ([]Resource, error) {
+func (i *Inquiry) discoverGroup(ctx context.Context, group SelectorPart) ([]Resource, error) {
 	// The key "*" cannot be confused with a group, whose keys have a prefix.
 	key, groups := "*", []string(nil)
-	if group.Given {
+	if group.IsSet {
 		key, groups = "group "+group.Text, []string{group.Text}
 	}
-	if heard, asked := i.scans[key]; asked {
-		return heard.found, heard.err
+	if heard, asked := i.listings[key]; asked {
+		return heard.resources, heard.err
 	}
 	var heard groupListing
-	heard.found, heard.err = ListResources(ctx, i, groups...)
-	heard.found = addPatchVerb(heard.found)
-	i.scans[key] = heard
-	return heard.found, heard.err
+	heard.resources, heard.err = ListResources(ctx, i, groups...)
+	heard.resources = addPatchVerb(heard.resources)
+	i.listings[key] = heard
+	return heard.resources, heard.err
 }
 
 // searchResources resolves a selector that leaves the group or the version open, or matches several resources.
@@ -121,11 +122,11 @@ func (i *Inquiry) searchResources(ctx context.Context, s Selector, before []Reso
 		return Resolution{}, fmt.Errorf("looking for %s: %w", s, err)
 	}
 	use := Watching
-	if i.writes[s] {
+	if i.writingSelectors[s] {
 		use = Patching
 	}
 	// Resolve the selector alone, so that the warnings are about this selector.
-	found := resolutionOf(PlanServed([]Want{{Selector: s, Use: use}}, all))
+	found := resolutionOf(PlanServed([]SelectorUse{{Selector: s, Use: use}}, all))
 	unknown := found.unansweredResources(incomplete, before)
 	// Report the failed groups as a reason, too.
 	if incomplete != nil {

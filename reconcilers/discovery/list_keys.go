@@ -10,9 +10,9 @@ import (
 // listKeys is one node of a tree that has the list keys of a schema: those of one value, and of the values below it. A
 // nil node has no keys.
 type listKeys struct {
-	keys   []string             // of the value itself, if it is a list
-	fields map[string]*listKeys // by field name; the fields of list items count as fields of the list
-	others *listKeys            // for names that are not in fields, from additionalProperties
+	keys       []string             // of the value itself, if it is a list
+	fields     map[string]*listKeys // by field name; the fields of list items count as fields of the list
+	additional *listKeys            // for names that are not in fields, from additionalProperties
 }
 
 // ListKeysOf reads the x-kubernetes-list-map-keys of a kind from the schema that the API server publishes: the fields
@@ -39,7 +39,7 @@ func (l *listKeys) keysAt(list []string) []string {
 		if below := l.fields[key]; below != nil {
 			l = below
 		} else {
-			l = l.others
+			l = l.additional
 		}
 	}
 	if l == nil {
@@ -51,8 +51,8 @@ func (l *listKeys) keysAt(list []string) []string {
 // schemaReader reads one schema. It does not follow a reference again while it reads the referenced schema: recursive
 // schemas, such as that of CRDs, would never end.
 type schemaReader struct {
-	resolve   func(reference string) map[string]any
-	following []string // references that are being read, outermost first
+	resolve        func(reference string) map[string]any
+	openReferences []string // references that are being read, outermost first
 }
 
 // keysIn returns the keys in a schema. It returns nil if there are none, so that the large rest of the schema does not
@@ -61,7 +61,7 @@ func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	found := &listKeys{fields: map[string]*listKeys{}}
 	r.addKeys(found, one)
 	// This is the common case: most parts of a schema do not have list keys.
-	if found.keys == nil && len(found.fields) == 0 && found.others == nil {
+	if found.keys == nil && len(found.fields) == 0 && found.additional == nil {
 		return nil
 	}
 	return found
@@ -84,11 +84,11 @@ func (r *schemaReader) addKeys(to *listKeys, one map[string]any) {
 		}
 	}
 	if others, ok := one["additionalProperties"].(map[string]any); ok {
-		to.others = r.keysIn(others)
+		to.additional = r.keysIn(others)
 	}
 	if items, ok := one["items"].(map[string]any); ok {
 		if below := r.keysIn(items); below != nil {
-			to.fields, to.others = below.fields, below.others
+			to.fields, to.additional = below.fields, below.additional
 		}
 	}
 	// OpenAPI documents refer to other schemas directly or by allOf.
@@ -104,11 +104,11 @@ func (r *schemaReader) addKeys(to *listKeys, one map[string]any) {
 // being read already.
 func (r *schemaReader) followReference(to *listKeys, one map[string]any) {
 	reference, ok := one["$ref"].(string)
-	if !ok || slices.Contains(r.following, reference) {
+	if !ok || slices.Contains(r.openReferences, reference) {
 		return
 	}
-	r.following = append(r.following, reference)
+	r.openReferences = append(r.openReferences, reference)
 	r.addKeys(to, r.resolve(reference))
 	// Remove the reference, because a sibling may refer to the same schema.
-	r.following = r.following[:len(r.following)-1]
+	r.openReferences = r.openReferences[:len(r.openReferences)-1]
 }

@@ -19,13 +19,13 @@ const Everything = marker("everything")
 const coreVersion = "v1"
 
 // everything is the spelling of Everything.
-const everything = "*"
+const everythingSpelling = "*"
 
 // resourceName is the pattern of a plural, singular, kind, short name or category.
-var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
+var resourceNamePattern = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 
 // versioned is the pattern of name.version and name.version.group. It equals Kopf's.
-var versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
+var versionedNamePattern = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
 // ParseSpelling returns the selector of the given parts. They are the arguments of [ParseSelector] as texts: "*" is
 // Everything, and a keyword of Kopf is written like "category=all". It returns an error for an impossible name, group
@@ -36,7 +36,7 @@ func ParseSpelling(parts ...string) (Selector, error) {
 		return Selector{}, err
 	}
 	for _, name := range []string{s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category} {
-		if name != "" && !resourceName.MatchString(name) {
+		if name != "" && !resourceNamePattern.MatchString(name) {
 			return Selector{}, fmt.Errorf("invalid resource name %q: it is a plural, a singular, a kind or a short "+
 				"name, such as \"kopfexamples\"", name)
 		}
@@ -51,7 +51,7 @@ func ParseSpelling(parts ...string) (Selector, error) {
 		return Selector{}, fmt.Errorf("invalid group %q: %s", s.Group.Text, problems[0])
 	}
 	// An empty version matches no resource.
-	if s.Version.Given && s.Version.Text == "" {
+	if s.Version.IsSet && s.Version.Text == "" {
 		return Selector{}, errors.New("the version is empty: leave it out for the preferred one")
 	}
 	return s, nil
@@ -68,7 +68,7 @@ func parseKeywords(parts []string) (Selector, error) {
 			if err := named.SetKeyword(key, value); err != nil {
 				return named, err
 			}
-		case part == everything:
+		case part == everythingSpelling:
 			args = append(args, Everything)
 		default:
 			args = append(args, part)
@@ -81,10 +81,10 @@ func parseKeywords(parts []string) (Selector, error) {
 func (s *Selector) SetKeyword(keyword, value string) error {
 	switch keyword {
 	case "group":
-		s.Group = GivenPart(value)
+		s.Group = NewSelectorPart(value)
 		return nil
 	case "version":
-		s.Version = GivenPart(value)
+		s.Version = NewSelectorPart(value)
 		return nil
 	case "kind":
 		s.Kind = value
@@ -171,12 +171,12 @@ func (s *Selector) parsePrefix(args []any) error {
 			}
 		}
 	}
-	for i, into := range []*Part{&s.Group, &s.Version}[:len(args)] {
+	for i, into := range []*SelectorPart{&s.Group, &s.Version}[:len(args)] {
 		switch said := args[i].(type) {
 		case nil:
-			*into = Part{} // unspecified, whatever the keywords say
+			*into = SelectorPart{} // unspecified, whatever the keywords say
 		case string:
-			*into = GivenPart(said)
+			*into = NewSelectorPart(said)
 		default:
 			return fmt.Errorf("%T is not a group or version", said)
 		}
@@ -190,14 +190,14 @@ func (s *Selector) splitName(text string) (name string) {
 	// A version has the form v1, v1alpha1 or v1beta1: any other second part begins a group.
 	name, rest, dotted := strings.Cut(text, ".")
 	switch {
-	case versioned.MatchString(text):
+	case versionedNamePattern.MatchString(text):
 		number, group, grouped := strings.Cut(rest, ".")
-		s.Version = GivenPart(number)
+		s.Version = NewSelectorPart(number)
 		if grouped {
-			s.Group = GivenPart(group)
+			s.Group = NewSelectorPart(group)
 		}
 	case dotted:
-		s.Group = GivenPart(rest)
+		s.Group = NewSelectorPart(rest)
 	}
 	return name
 }

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(map[string]any(tc.want), parsed(got)); d != "" {
+			if d := cmp.Diff(map[string]any(tc.want), selectorFields(got)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -67,8 +67,8 @@ func TestEmptyVersionMatchesNothing(t *testing.T) {
 	if err != nil || s.Matches(pods) {
 		t.Errorf("want an empty version to match nothing, got %v, error %v", s.Matches(pods), err)
 	}
-	said := discovery.Selector{Group: discovery.GivenPart("apps")}
-	if s, err = discovery.ParseSelector([]any{nil, "pods"}, said); err != nil || s.Group.Given {
+	said := discovery.Selector{Group: discovery.NewSelectorPart("apps")}
+	if s, err = discovery.ParseSelector([]any{nil, "pods"}, said); err != nil || s.Group.IsSet {
 		t.Errorf("want a nil argument to override the keyword, got %v, error %v", s, err)
 	}
 }

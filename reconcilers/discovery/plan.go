@@ -20,8 +20,8 @@ const (
 	Reviewing
 )
 
-// Want is a selector together with the use of its resources.
-type Want struct {
+// SelectorUse is a selector together with the use of its resources.
+type SelectorUse struct {
 	Selector Selector
 	Use      Use
 }
@@ -38,7 +38,7 @@ type Plan struct {
 
 // PlanServed decides which resources of the API server are handled. A name that several resources share is ambiguous,
 // and none of them is handled then. The rules are Kopf's.
-func PlanServed(wants []Want, all []Resource) Plan {
+func PlanServed(wants []SelectorUse, all []Resource) Plan {
 	var p Plan
 	var patched []Resource
 	for _, want := range wants {

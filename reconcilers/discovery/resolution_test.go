@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 )
 
-// inExample returns a selector of example.org/v1.
-func inExample(kind, name string) discovery.Selector {
+// exampleSelector returns a selector of example.org/v1.
+func exampleSelector(kind, name string) discovery.Selector {
 	s := discovery.OfKind(discoverytest.ExampleV1.WithKind(kind))
 	s.Name = name
 	return s
@@ -127,7 +127,7 @@ func TestResolve(t *testing.T) {
 			server := discoverytest.Lister(func(context.Context, string) (*metav1.APIResourceList, error) {
 				return tc.list, nil
 			})
-			selector := inExample(tc.kind, tc.name)
+			selector := exampleSelector(tc.kind, tc.name)
 			found, err := discovery.NewInquiry(server, map[discovery.Selector]bool{selector: !tc.reads}).
 				Resolve(t.Context(), selector, nil)
 			if tc.wantError != "" {
@@ -147,7 +147,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestSelectorMayMean(t *testing.T) {
-	by := inExample
+	by := exampleSelector
 	anything := func(discovery.Resource) bool { return true }
 	tests := map[string]struct {
 		reason string
@@ -209,7 +209,7 @@ func TestInquiryAsksOnce(t *testing.T) {
 		return discoverytest.ServedResources(), nil
 	}), nil)
 	for _, name := range []string{"widgets", "widget", "Widget"} {
-		_, err := i.Resolve(t.Context(), inExample("", name), nil)
+		_, err := i.Resolve(t.Context(), exampleSelector("", name), nil)
 		if err == nil || discovery.IsUnserved(err) {
 			t.Errorf("%s: want an error that leaves open whether it is served, got %v", name, err)
 		}

@@ -15,9 +15,9 @@ import (
 // can be map keys; two functions are never equal.
 type Selector struct {
 	// Group may be left open; the empty group is the core group.
-	Group Part
+	Group SelectorPart
 	// Version may be left open for the preferred version. No resource has the empty version.
-	Version Part
+	Version SelectorPart
 	// Name is the plural, the singular, the kind or a short name.
 	Name string
 	// These are names of one sort only.
@@ -28,18 +28,18 @@ type Selector struct {
 	Func *func(Resource) bool
 }
 
-// Part is a group or a version of a Selector. The zero value leaves it open.
-type Part struct {
+// SelectorPart is a group or a version of a Selector. The zero value leaves it open.
+type SelectorPart struct {
 	Text  string
-	Given bool
+	IsSet bool
 }
 
-// GivenPart returns a Part with this text, which may be empty.
-func GivenPart(text string) Part { return Part{Text: text, Given: true} }
+// NewSelectorPart returns a Part with this text, which may be empty.
+func NewSelectorPart(text string) SelectorPart { return SelectorPart{Text: text, IsSet: true} }
 
 // OfKind returns the selector of one exact kind.
 func OfKind(kind schema.GroupVersionKind) Selector {
-	return Selector{Group: GivenPart(kind.Group), Version: GivenPart(kind.Version), Kind: kind.Kind}
+	return Selector{Group: NewSelectorPart(kind.Group), Version: NewSelectorPart(kind.Version), Kind: kind.Kind}
 }
 
 // ByFunc returns the selector of all resources for which the function is true, in any version. Two of them are never
@@ -80,7 +80,7 @@ func (s Selector) IsSpecific() bool {
 
 // isDirect reports whether the document of one group version is enough to resolve the selector. Otherwise all groups,
 // or all versions of one group, must be listed.
-func (s Selector) isDirect() bool { return s.Group.Given && s.Version.Given && s.IsSpecific() }
+func (s Selector) isDirect() bool { return s.Group.IsSet && s.Version.IsSet && s.IsSpecific() }
 
 // groupVersion returns the group and version of a direct selector.
 func (s Selector) groupVersion() schema.GroupVersion {
@@ -90,11 +90,11 @@ func (s Selector) groupVersion() schema.GroupVersion {
 // Matches reports whether the selector matches the resource.
 func (s Selector) Matches(r Resource) bool {
 	switch {
-	case s.Group.Given && s.Group.Text != r.Group:
+	case s.Group.IsSet && s.Group.Text != r.Group:
 		return false
-	case s.Version.Given && s.Version.Text != r.Version:
+	case s.Version.IsSet && s.Version.Text != r.Version:
 		return false
-	case !s.Version.Given && !r.Preferred && s.Func == nil:
+	case !s.Version.IsSet && !r.Preferred && s.Func == nil:
 		// Without a version, the preferred one is meant. A function sees all versions.
 		return false
 	case (s.Everything || s.Func != nil) && r.isEvents():
@@ -153,7 +153,7 @@ func (s Selector) singleName() string {
 func (s Selector) String() string {
 	// An open group and an open version are left out.
 	where := s.Group.Text
-	if s.Version.Given {
+	if s.Version.IsSet {
 		where += "/" + s.Version.Text
 	}
 	name := s.singleName()
@@ -173,7 +173,7 @@ func (s Selector) String() string {
 // function. The resources of categories and functions are unknown, so they only match equal selectors.
 func (s Selector) MayMean(other Selector) bool {
 	// Versions are views of the same objects.
-	if s.Group.Given && other.Group.Given && s.Group != other.Group {
+	if s.Group.IsSet && other.Group.IsSet && s.Group != other.Group {
 		return false
 	}
 	// One of them matches many kinds.

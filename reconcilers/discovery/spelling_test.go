@@ -27,7 +27,7 @@ func apiDocuments() *discoverytest.Documents {
 	list := func(all ...metav1.APIResource) metav1.APIResourceList {
 		return metav1.APIResourceList{APIResources: all}
 	}
-	return &discoverytest.Documents{Of: map[string]any{
+	return &discoverytest.Documents{ByPath: map[string]any{
 		"/api": metav1.APIVersions{Versions: []string{"v1"}}, "/api/v1": list(one("pods", "Pod", "po")),
 		"/apis": metav1.APIGroupList{
 			Groups: []metav1.APIGroup{group("kopf.dev"), group("metrics.k8s.io"), group("zalando.org")},
@@ -44,44 +44,45 @@ func apiDocuments() *discoverytest.Documents {
 
 func TestSpellings(t *testing.T) {
 	tests := map[string]struct {
-		reason string
-		parts  []string
-		want   string // the resource
-		fails  string
-		asked  int
+		reason       string
+		parts        []string
+		want         string // the resource
+		wantError    string
+		wantRequests int
 	}{
 		"Nothing": {
 			reason: "a name that no group has is not served",
-			parts:  []string{"nothings"}, fails: "there is no such resource", asked: 6,
+			parts:  []string{"nothings"}, wantError: "there is no such resource", wantRequests: 6,
 		},
 		"Ambiguous": {
-			reason: "a name that two groups have is ambiguous", parts: []string{"kex"}, fails: "ambiguous", asked: 6,
+			reason: "a name that two groups have is ambiguous", parts: []string{"kex"}, wantError: "ambiguous",
+			wantRequests: 6,
 		},
 		"AnotherGroup": {
 			reason: "only the named group is requested", parts: []string{"nothings.kopf.dev"},
-			fails: "there is no such resource", asked: 2,
+			wantError: "there is no such resource", wantRequests: 2,
 		},
 		"Core": {reason: "the core group has precedence over others",
-			parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
+			parts: []string{"pods"}, want: "/v1, Kind=Pod", wantRequests: 6},
 		"CoreKind": {
 			reason: "a kind that only one group has is found", parts: []string{"PodMetrics"},
-			want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6,
+			want: "metrics.k8s.io/v1, Kind=PodMetrics", wantRequests: 6,
 		},
 		"NameAndGroup": {
 			reason: "a short name with its group is found", parts: []string{"kex.zalando.org"},
-			want: "zalando.org/v1, Kind=KopfExample", asked: 2,
+			want: "zalando.org/v1, Kind=KopfExample", wantRequests: 2,
 		},
 		"GroupThenName": {
 			reason: "a kind after its group is found", parts: []string{"kopf.dev", "KopfExample"},
-			want: "kopf.dev/v1, Kind=KopfExample", asked: 2,
+			want: "kopf.dev/v1, Kind=KopfExample", wantRequests: 2,
 		},
 		"Kind": {
 			reason: "a kind is accepted as a name",
-			parts:  []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6,
+			parts:  []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", wantRequests: 6,
 		},
 		"NameVersion": {
 			reason: "a version without a group is accepted after the name",
-			parts:  []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
+			parts:  []string{"pods.v1"}, want: "/v1, Kind=Pod", wantRequests: 6,
 		},
 	}
 	for name, tc := range tests {
@@ -92,15 +93,15 @@ func TestSpellings(t *testing.T) {
 			}
 			server := apiDocuments()
 			found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
-			if tc.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.fails) || !discovery.IsUnserved(err) {
-					t.Errorf("%s: got %v, want an error of an unserved resource with %q", tc.reason, err, tc.fails)
+			if tc.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantError) || !discovery.IsUnserved(err) {
+					t.Errorf("%s: got %v, want an error of an unserved resource with %q", tc.reason, err, tc.wantError)
 				}
 			} else if err != nil || kindsOf(found.Served) != tc.want {
 				t.Errorf("%s: got %s, error %v", tc.reason, kindsOf(found.Served), err)
 			}
-			if len(server.Asked) != tc.asked {
-				t.Errorf("%s: wrong number of requests: %v", tc.reason, server.Asked)
+			if len(server.RequestedPaths) != tc.wantRequests {
+				t.Errorf("%s: wrong number of requests: %v", tc.reason, server.RequestedPaths)
 			}
 		})
 	}
@@ -119,7 +120,8 @@ func TestSpellingsOnABadConnection(t *testing.T) {
 }
 
 func TestSpelledInFull(t *testing.T) {
-	want := discovery.Selector{Group: discovery.GivenPart("kopf.dev"), Version: discovery.GivenPart("v1"), Name: "kex"}
+	want := discovery.Selector{Group: discovery.NewSelectorPart("kopf.dev"), Version: discovery.NewSelectorPart("v1"),
+		Name: "kex"}
 	for _, parts := range [][]string{{"kex.v1.kopf.dev"}, {"kopf.dev/v1", "kex"}, {"kopf.dev", "v1", "kex"}} {
 		got, err := discovery.ParseSpelling(parts...)
 		if d := cmp.Diff(want, got); err != nil || d != "" {

@@ -14,18 +14,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// replies are the answers of the API server and the requested paths.
-type replies struct {
-	of    vectors.Fields
-	asked []any
+// documentServer are the answers of the API server and the requested paths.
+type documentServer struct {
+	documents      vectors.Fields
+	requestedPaths []any
 }
 
-func (r *replies) Get(_ context.Context, path string) ([]byte, error) {
-	r.asked = append(r.asked, path)
-	if r.of[path] == nil {
+func (r *documentServer) Get(_ context.Context, path string) ([]byte, error) {
+	r.requestedPaths = append(r.requestedPaths, path)
+	if r.documents[path] == nil {
 		return nil, nil
 	}
-	return json.Marshal(r.of[path])
+	return json.Marshal(r.documents[path])
 }
 
 // groupsOf returns nil if the input has no list of groups, which differs from an empty list.
@@ -33,13 +33,13 @@ func groupsOf(input vectors.Fields) []string {
 	if input["groups"] == nil {
 		return nil
 	}
-	return texts(input.List("groups"))
+	return stringsOf(input.List("groups"))
 }
 
 func TestVectorsDiscovery(t *testing.T) {
 	vectors.Run(t, "discovery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "responses", "groups")
-		server := &replies{of: input.Mapping("responses"), asked: []any{}}
+		server := &documentServer{documents: input.Mapping("responses"), requestedPaths: []any{}}
 		found, err := discovery.ListResources(t.Context(), server, groupsOf(input)...)
 		if want.Failed(t, found, err) {
 			return
@@ -49,7 +49,7 @@ func TestVectorsDiscovery(t *testing.T) {
 			slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 			return list
 		}
-		if d := cmp.Diff(sorted(expected.List("requests")), sorted(server.asked)); d != "" {
+		if d := cmp.Diff(sorted(expected.List("requests")), sorted(server.requestedPaths)); d != "" {
 			t.Errorf("requests: -want, +got:\n%s", d)
 		}
 		normal := func(list []discovery.Resource) []discovery.Resource {

@@ -24,13 +24,13 @@ func resourceOf(t *testing.T, item any) discovery.Resource {
 		GroupVersionKind: schema.GroupVersionKind{
 			Group: d.Text("group", ""), Version: d.Text("version", ""), Kind: d.Text("kind", ""),
 		},
-		Plural: d.Text("plural", ""), Singular: d.Text("singular", ""), Shortcuts: texts(d.List("shortcuts")),
-		Categories: texts(d.List("categories")), Subresources: texts(d.List("subresources")),
-		Namespaced: d.Flag("namespaced"), Preferred: d.Flag("preferred"), Verbs: texts(d.List("verbs")),
+		Plural: d.Text("plural", ""), Singular: d.Text("singular", ""), Shortcuts: stringsOf(d.List("shortcuts")),
+		Categories: stringsOf(d.List("categories")), Subresources: stringsOf(d.List("subresources")),
+		Namespaced: d.Flag("namespaced"), Preferred: d.Flag("preferred"), Verbs: stringsOf(d.List("verbs")),
 	}
 }
 
-func texts(list []any) []string {
+func stringsOf(list []any) []string {
 	all := []string{}
 	for _, item := range list {
 		text, _ := item.(string)
@@ -71,12 +71,12 @@ func selectorOf(t *testing.T, spec any) (discovery.Selector, error) {
 	}
 	read := []any{}
 	for _, arg := range args {
-		read = append(read, argument(t, arg))
+		read = append(read, selectorArgument(t, arg))
 	}
 	return discovery.ParseSelector(read, named)
 }
 
-func argument(t *testing.T, arg any) any {
+func selectorArgument(t *testing.T, arg any) any {
 	t.Helper()
 	if _, isMapping := arg.(map[string]any); !isMapping {
 		return arg
@@ -98,13 +98,13 @@ func argument(t *testing.T, arg any) any {
 	return fn
 }
 
-// parsed returns the given parts of the selector in the form of the vectors.
-func parsed(s discovery.Selector) map[string]any {
+// selectorFields returns the given parts of the selector in the form of the vectors.
+func selectorFields(s discovery.Selector) map[string]any {
 	shown := map[string]any{}
-	if s.Group.Given {
+	if s.Group.IsSet {
 		shown["group"] = s.Group.Text
 	}
-	if s.Version.Given {
+	if s.Version.IsSet {
 		shown["version"] = s.Version.Text
 	}
 	for key, value := range map[string]string{
@@ -121,7 +121,7 @@ func parsed(s discovery.Selector) map[string]any {
 	return shown
 }
 
-func names(list []discovery.Resource) []any {
+func resourceNames(list []discovery.Resource) []any {
 	all := []any{}
 	for _, r := range list {
 		all = append(all, r.String())
@@ -130,7 +130,7 @@ func names(list []discovery.Resource) []any {
 	return all
 }
 
-func check(t *testing.T, want vectors.Expected, got any, err error) {
+func compareResult(t *testing.T, want vectors.Expected, got any, err error) {
 	t.Helper()
 	if want.Failed(t, got, err) {
 		return
@@ -151,15 +151,16 @@ func TestVectorsResourceSelector(t *testing.T) {
 				checked = append(checked, r)
 			}
 		}
-		check(t, want, map[string]any{
-			"parsed": parsed(s), "is_specific": s.IsSpecific(), "checked": names(checked), "selected": names(
+		compareResult(t, want, map[string]any{
+			"parsed": selectorFields(s), "is_specific": s.IsSpecific(), "checked": resourceNames(checked),
+			"selected": resourceNames(
 				s.SelectFrom(all),
 			),
 		}, err)
 	})
 }
 
-var uses = map[string]discovery.Use{
+var useByDecorator = map[string]discovery.Use{
 	"create": discovery.Patching, "update": discovery.Patching, "delete": discovery.Patching,
 	"resume": discovery.Patching,
 	"field":  discovery.Patching, "timer": discovery.Patching, "daemon": discovery.Patching,
@@ -170,10 +171,10 @@ var uses = map[string]discovery.Use{
 func TestVectorsServedResources(t *testing.T) {
 	vectors.Run(t, "served_resources", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "handlers", "scans", "resources")
-		var wants []discovery.Want
+		var wants []discovery.SelectorUse
 		for _, item := range input.List("handlers") {
 			d, _ := item.(map[string]any)
-			use, ok := uses[vectors.Fields(d).Text("on", "")]
+			use, ok := useByDecorator[vectors.Fields(d).Text("on", "")]
 			if !ok {
 				t.Fatalf("unknown handler %v in the vectors", item)
 			}
@@ -181,7 +182,7 @@ func TestVectorsServedResources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wants = append(wants, discovery.Want{Selector: s, Use: use})
+			wants = append(wants, discovery.SelectorUse{Selector: s, Use: use})
 		}
 		var all []discovery.Resource
 		got := []any{}
@@ -202,10 +203,11 @@ func TestVectorsServedResources(t *testing.T) {
 			got = append(
 				got,
 				map[string]any{
-					"watched": names(plan.Watched), "indexed": names(plan.Indexed), "webhook": names(plan.Reviewed),
+					"watched": resourceNames(plan.Watched), "indexed": resourceNames(plan.Indexed),
+					"webhook": resourceNames(plan.Reviewed),
 				},
 			)
 		}
-		check(t, want, got, nil)
+		compareResult(t, want, got, nil)
 	})
 }

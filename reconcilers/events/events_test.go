@@ -22,13 +22,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-func object(name, uid string, version int) *compact.CachedObject {
+func newObject(name, uid string, version int) *compact.CachedObject {
 	return compacttest.NewObject(map[string]any{"spec": map[string]any{}, "metadata": map[string]any{
 		"namespace": "ns", "name": name, "uid": uid, "resourceVersion": fmt.Sprint(version),
 	}})
 }
 
-func shown(list []events.RawEvent) (all []string) {
+func eventTexts(list []events.RawEvent) (all []string) {
 	for _, e := range list {
 		all = append(all, e.Type+" "+string(e.Object.GetUID())+"@"+e.Object.GetResourceVersion())
 	}
@@ -38,17 +38,17 @@ func shown(list []events.RawEvent) (all []string) {
 func TestQueueKeepsTheOrder(t *testing.T) {
 	var q events.Queue
 	for i, kind := range []string{events.Added, events.Modified, events.Deleted} {
-		q.Add(events.RawEvent{Type: kind, Object: object("a", "u1", i)})
+		q.Add(events.RawEvent{Type: kind, Object: newObject("a", "u1", i)})
 	}
-	q.Add(events.RawEvent{Type: events.Added, Object: object("b", "u2", 7)})
-	q.Add(events.RawEvent{Type: events.Added, Object: object("a", "u3", 8)})
+	q.Add(events.RawEvent{Type: events.Added, Object: newObject("b", "u2", 7)})
+	q.Add(events.RawEvent{Type: events.Added, Object: newObject("a", "u3", 8)})
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	want := []string{"ADDED u1@0", "MODIFIED u1@1", "DELETED u1@2", "ADDED u3@8"}
-	if d := cmp.Diff(want, shown(q.TakeAll(key))); d != "" {
+	if d := cmp.Diff(want, eventTexts(q.TakeAll(key))); d != "" {
 		t.Errorf("want the events of the old object before those of the new one: -want, +got:\n%s", d)
 	}
 	if left := q.TakeAll(key); left != nil {
-		t.Errorf("want nothing after the events were taken, got %v", shown(left))
+		t.Errorf("want nothing after the events were taken, got %v", eventTexts(left))
 	}
 }
 
@@ -56,18 +56,18 @@ func TestQueueIsBounded(t *testing.T) {
 	var q events.Queue
 	dropped := 0
 	add := func(kind string, version int) {
-		if q.Add(events.RawEvent{Type: kind, Object: object("a", "u1", version)}) {
+		if q.Add(events.RawEvent{Type: kind, Object: newObject("a", "u1", version)}) {
 			dropped++
 		}
 	}
 	add(events.Added, 0)
-	for i := range events.Limit + 9 {
+	for i := range events.MaxPendingEvents + 9 {
 		add(events.Modified, i+1)
 	}
 	add(events.Deleted, 1000)
-	got := shown(q.TakeAll(types.NamespacedName{Namespace: "ns", Name: "a"}))
-	if len(got) != events.Limit || dropped != 11 {
-		t.Errorf("got %d events, %d dropped, want %d and 11", len(got), dropped, events.Limit)
+	got := eventTexts(q.TakeAll(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	if len(got) != events.MaxPendingEvents || dropped != 11 {
+		t.Errorf("got %d events, %d dropped, want %d and 11", len(got), dropped, events.MaxPendingEvents)
 	}
 	if got[0] != "ADDED u1@0" || got[1] != "MODIFIED u1@12" || got[len(got)-1] != "DELETED u1@1000" {
 		t.Errorf(
@@ -77,12 +77,12 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// watching returns an event handler.
-func watching(id string, call handlers.Func, filters ...handlers.Filter) *handlers.Handler {
+// newEventHandler returns an event handler.
+func newEventHandler(id string, call handlers.Func, filters ...handlers.Filter) *handlers.Handler {
 	return &handlers.Handler{ID: id, Family: handlers.Watching, Call: call, Filters: filters}
 }
 
-func handling(all ...*handlers.Handler) *events.EventHandling {
+func newEventHandling(all ...*handlers.Handler) *events.EventHandling {
 	h := &events.EventHandling{}
 	for _, one := range all {
 		h.Handlers = append(h.Handlers, adapters.New(one, nil))
@@ -94,24 +94,28 @@ func TestDeliverGoesOn(t *testing.T) {
 	var seen []string
 	note := func(id string, err error) handlers.Func {
 		return func(_ context.Context, call *handlers.Invocation) error {
-			seen = append(seen, id+" "+call.Cause.Type)
+			seen = append(seen, id+" "+call.Cause.EventType)
 			return err
 		}
 	}
-	h := handling(
-		watching("failing", note("failing", errors.New("of no consequence"))),
-		watching("panicking", func(context.Context, *handlers.Invocation) error { panic("the roof is on fire") }),
-		watching(
+	h := newEventHandling(
+		newEventHandler("failing", note("failing", errors.New("of no consequence"))),
+		newEventHandler("panicking", func(context.Context,
+			*handlers.Invocation) error {
+			panic("the roof is on fire")
+		}),
+		newEventHandler(
 			"unasked", note("unasked", nil), func(context.Context, *cause.Cause) (bool, error) { return false, nil },
 		),
-		watching(
+		newEventHandler(
 			"misfiltered", note("misfiltered", nil),
 			func(context.Context, *cause.Cause) (bool, error) { return true, errors.New("broken") },
 		),
-		watching("last", note("last", nil)),
+		newEventHandler("last", note("last", nil)),
 	)
 	h.DeliverEvents(
-		t.Context(), []events.RawEvent{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}},
+		t.Context(), []events.RawEvent{{events.Listed, newObject("a", "u1", 1)},
+			{events.Deleted, newObject("a", "u1", 2)}},
 	)
 	if d := cmp.Diff([]string{"failing ", "last ", "failing DELETED", "last DELETED"}, seen); d != "" {
 		t.Errorf("want all other handlers called despite failures: -want, +got:\n%s", d)
@@ -119,24 +123,24 @@ func TestDeliverGoesOn(t *testing.T) {
 }
 
 func TestDeliverCollectsWhatIsWritten(t *testing.T) {
-	writing := watching("w", func(_ context.Context, call *handlers.Invocation) error {
-		return errors.Join(call.Writes.SetResult(call.Cause.Type),
-			call.Writes.AddTransform(func(body map[string]any) error {
-				body["data"] = call.Cause.Type
+	writing := newEventHandler("w", func(_ context.Context, call *handlers.Invocation) error {
+		return errors.Join(call.Writer.SetResult(call.Cause.EventType),
+			call.Writer.AddTransform(func(body map[string]any) error {
+				body["data"] = call.Cause.EventType
 				return nil
 			}))
 	})
 	apply := func(list ...events.RawEvent) map[string]any {
-		patch := handling(writing).DeliverEvents(t.Context(), list)
+		patch := newEventHandling(writing).DeliverEvents(t.Context(), list)
 		changed, err := patch.ApplyTo(map[string]any{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return changed
 	}
-	added, modified, deleted := events.RawEvent{events.Added, object("a", "u1", 1)}, events.RawEvent{
-		events.Modified, object("a", "u1", 2),
-	}, events.RawEvent{events.Deleted, object("a", "u1", 3)}
+	added, modified, deleted := events.RawEvent{events.Added, newObject("a", "u1", 1)}, events.RawEvent{
+		events.Modified, newObject("a", "u1", 2),
+	}, events.RawEvent{events.Deleted, newObject("a", "u1", 3)}
 	if d := cmp.Diff(
 		map[string]any{"data": "MODIFIED", "status": map[string]any{"w": "MODIFIED"}}, apply(added, modified),
 	); d != "" {
@@ -151,7 +155,7 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	sets := func(key string, err error) handlers.Func {
 		return func(_ context.Context, call *handlers.Invocation) error {
 			seen := 0
-			return call.Writes.AddTransform(func(body map[string]any) error {
+			return call.Writer.AddTransform(func(body map[string]any) error {
 				if seen++; seen > 1 && err != nil { // it worked on the working copy
 					return err
 				}
@@ -160,14 +164,14 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 			})
 		}
 	}
-	h := handling(
-		watching("a", sets("a", nil)), watching("picky", sets("x", errors.New("not any more"))),
-		watching("b", sets("b", nil)),
+	h := newEventHandling(
+		newEventHandler("a", sets("a", nil)), newEventHandler("picky", sets("x", errors.New("not any more"))),
+		newEventHandler("b", sets("b", nil)),
 	)
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	patch := h.DeliverEvents(
-		logf.IntoContext(t.Context(), log), []events.RawEvent{{events.Added, object("a", "u1", 1)}},
+		logf.IntoContext(t.Context(), log), []events.RawEvent{{events.Added, newObject("a", "u1", 1)}},
 	)
 	changed, err := patch.ApplyTo(map[string]any{})
 	if d := cmp.Diff(map[string]any{"a": true, "b": true}, changed); d != "" || err != nil {
@@ -179,42 +183,42 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// refusing is an API server that refuses all writes.
-type refusing struct {
+// refusingWriter is an API server that refuses all writes.
+type refusingWriter struct {
 	kind.Writer
-	asked int
+	writeCount int
 }
 
-func (r *refusing) ApplyRetrying(
+func (r *refusingWriter) ApplyRetrying(
 	context.Context, patching.Target, patching.Patch, patching.Refetch,
 ) (patching.WriteResult, error) {
-	r.asked++
+	r.writeCount++
 	return patching.WriteResult{}, errors.New("not now")
 }
 
 func TestWriteIsTriedOnce(t *testing.T) {
-	server := &refusing{}
-	h := handling()
+	server := &refusingWriter{}
+	h := newEventHandling()
 	h.Writer = server
 	h.WriteChanges(t.Context(), map[string]any{}, patching.Patch{})
-	if server.asked != 0 {
-		t.Errorf("want no request without changes, got %d", server.asked)
+	if server.writeCount != 0 {
+		t.Errorf("want no request without changes, got %d", server.writeCount)
 	}
 	h.WriteChanges(t.Context(), map[string]any{}, patching.Patch{Merge: map[string]any{"a": "b"}})
-	if server.asked != 1 {
-		t.Errorf("want one request without a retry, got %d", server.asked)
+	if server.writeCount != 1 {
+		t.Errorf("want one request without a retry, got %d", server.writeCount)
 	}
 }
 
 func TestQueueDropsTheVeryFirst(t *testing.T) {
 	var q events.Queue
 	dropped := 0
-	for i := range events.Limit + 1 {
-		if q.Add(events.RawEvent{Type: events.Modified, Object: object("a", "u1", i)}) {
+	for i := range events.MaxPendingEvents + 1 {
+		if q.Add(events.RawEvent{Type: events.Modified, Object: newObject("a", "u1", i)}) {
 			dropped++
 		}
 	}
-	got := shown(q.TakeAll(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	got := eventTexts(q.TakeAll(types.NamespacedName{Namespace: "ns", Name: "a"}))
 	if dropped != 1 || got[0] != "MODIFIED u1@1" {
 		t.Errorf("got %d dropped, and %s first", dropped, got[0])
 	}
@@ -224,7 +228,7 @@ func TestQueueDropsTheVeryFirst(t *testing.T) {
 // successor are delivered.
 func TestDeliverStops(t *testing.T) {
 	all := []events.RawEvent{
-		{events.Deleted, object("a", "u1", 1)}, {events.Added, object("a", "u2", 2)},
+		{events.Deleted, newObject("a", "u1", 1)}, {events.Added, newObject("a", "u2", 2)},
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -244,7 +248,7 @@ func TestDeliverStops(t *testing.T) {
 			var seen []string
 			note := func(id string) handlers.Func {
 				return func(_ context.Context, call *handlers.Invocation) error {
-					seen = append(seen, id+" "+call.Cause.Type)
+					seen = append(seen, id+" "+call.Cause.EventType)
 					return nil
 				}
 			}
@@ -253,7 +257,7 @@ func TestDeliverStops(t *testing.T) {
 			if tc.ended {
 				cancel()
 			}
-			h := handling(watching("one", note("one")), watching("two", note("two")))
+			h := newEventHandling(newEventHandler("one", note("one")), newEventHandler("two", note("two")))
 			h.Gate = gate(func() bool { return len(seen) < tc.calls })
 			h.DeliverEvents(ctx, all)
 			if d := cmp.Diff(tc.want, seen); d != "" {
@@ -265,22 +269,22 @@ func TestDeliverStops(t *testing.T) {
 
 func TestFiltersKnowOfDeletions(t *testing.T) {
 	var deleting []bool
-	h := handling(watching("one", func(context.Context, *handlers.Invocation) error { return nil },
+	h := newEventHandling(newEventHandler("one", func(context.Context, *handlers.Invocation) error { return nil },
 		func(_ context.Context, c *cause.Cause) (bool, error) {
 			deleting = append(deleting, c.Deleting)
 			return true, nil
 		}))
-	going := compacttest.DeletingCopy(object("a", "u1", 2))
-	h.DeliverEvents(t.Context(), []events.RawEvent{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
+	going := compacttest.DeletingCopy(newObject("a", "u1", 2))
+	h.DeliverEvents(t.Context(), []events.RawEvent{{events.Added, newObject("a", "u1", 1)}, {events.Modified, going}})
 	if d := cmp.Diff([]bool{false, true}, deleting); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 
-// taking is an API server that accepts all writes.
-type taking struct{ kind.Writer }
+// acceptingWriter is an API server that accepts all writes.
+type acceptingWriter struct{ kind.Writer }
 
-func (taking) ApplyRetrying(
+func (acceptingWriter) ApplyRetrying(
 	context.Context, patching.Target, patching.Patch, patching.Refetch,
 ) (patching.WriteResult, error) {
 	return patching.WriteResult{}, nil
@@ -295,16 +299,18 @@ func TestOnlyLostChangesAreLogged(t *testing.T) {
 		}
 	}, funcr.Options{})
 	ctx := logf.IntoContext(t.Context(), log)
-	h := handling(watching("one", func(_ context.Context, call *handlers.Invocation) error {
-		return call.Writes.SetResult("fine")
+	h := newEventHandling(newEventHandler("one", func(_ context.Context, call *handlers.Invocation) error {
+		return call.Writer.SetResult("fine")
 	}))
-	h.Writer = taking{}
-	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.RawEvent{{events.Added, object("a", "u1", 1)}}))
+	h.Writer = acceptingWriter{}
+	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx,
+		[]events.RawEvent{{events.Added, newObject("a", "u1", 1)}}))
 	if failures != 0 {
 		t.Errorf("want no error in the log after a success, got %d", failures)
 	}
-	h.Writer = &refusing{}
-	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.RawEvent{{events.Added, object("a", "u1", 1)}}))
+	h.Writer = &refusingWriter{}
+	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx,
+		[]events.RawEvent{{events.Added, newObject("a", "u1", 1)}}))
 	if failures != 1 {
 		t.Errorf("want only the error of the write in the log, got %d", failures)
 	}

@@ -83,12 +83,12 @@ func (h *EventHandling) handleEvent(ctx context.Context, e RawEvent, loop *loop)
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", e.Type)
 		return nil
 	}
-	c := &cause.Cause{Type: e.Type, Object: opened, Deleting: e.Object.IsDeleting()}
+	c := &cause.Cause{EventType: e.Type, Object: opened, Deleting: e.Object.IsDeleting()}
 	if h.IsPausedIn(opened, c.Deleting || e.Type == Deleted) {
 		return nil
 	}
 	noted := h.Journal.ForObject(e.Object.ObjectKey(), e.Object.GetUID())
-	look := noted.StartEventLook(c)
+	look := noted.StartEventEvaluation(c)
 	defer look.AddToJournal()
 	var chosen []*adapters.HandlerChain
 	for _, handler := range h.Handlers {
@@ -126,11 +126,11 @@ func (h *EventHandling) callHandler(
 	object, err := handler.Description.DecodedObject(c)
 	// The function gets the state of the event; Newest is the cache, which may be newer.
 	if err != nil {
-		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.Type)
+		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.EventType)
 		return nil
 	}
 	a := h.NewAttempt(handler.Description, c, object)
-	a.Now, a.Call.Started, a.Call.Newest = utcNow, utcNow(), h.Cache
+	a.Now, a.Call.Started, a.Call.LatestState = utcNow, utcNow(), h.Cache
 	running, cancel := adapters.FunctionContext(ctx)
 	defer cancel(nil)
 	handler.RunAttempt(running, a)
@@ -147,7 +147,7 @@ func (h *EventHandling) WriteChanges(
 	}
 	// All handlers of one delivery share one patch, so the journal and the log name all of them.
 	result, err := h.HandledKind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
-	if err = errors.Join(err, result.StatusRefused); err != nil {
+	if err = errors.Join(err, result.StatusRefusal); err != nil {
 		logf.FromContext(ctx).Error(
 			err, "Failed to write the changes of event handlers; dropping them", "handlers",
 			adapters.HandlerIDs(h.Handlers),

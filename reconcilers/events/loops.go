@@ -28,16 +28,17 @@ type loop struct {
 	guard    loops.Guard
 	versions []string // resource versions of the operator's writes whose events have not arrived yet
 
-	own       bool // the current event is caused by one of the writes
-	last      bool // the current event is the last one of this delivery
-	isCounted bool // the current event is already counted in times
+	isOwnWrite bool // the current event is caused by one of the writes
+	isLast     bool // the current event is the last one of this delivery
+	isCounted  bool // the current event is already counted in times
 	// Ids since the last count: of the handlers that own writes have called, and of those that have written then.
-	calls, writes []string
-	times         int      // number of own events that have called any handler since the last count
-	only          []string // ids of the handlers that the current event was held for; nil means all handlers
+	calledHandlers, writingHandlers []string
+	ownEventCount                   int // number of own events that have called any handler since the last count
+	// ids of the handlers that the current event was held for; nil means all handlers
+	deliverOnlyTo []string
 
-	held    *RawEvent // the newest event that is delayed; nil if there is none
-	heldFor []string  // ids of the handlers that it will call
+	heldEvent    *RawEvent // the newest event that is delayed; nil if there is none
+	heldHandlers []string  // ids of the handlers that it will call
 }
 
 // DeliverNext is [EventHandling.DeliverEvents] with a delay for handlers that call themselves again and again: they get
@@ -50,15 +51,15 @@ func (h *EventHandling) DeliverNext(
 		return h.DeliverEvents(ctx, waiting), 0
 	}
 	// Each delivery counts from zero.
-	loop.calls, loop.writes, loop.times, loop.only = nil, nil, 0, nil
-	if held := loop.held; len(waiting) > 0 {
+	loop.calledHandlers, loop.writingHandlers, loop.ownEventCount, loop.deliverOnlyTo = nil, nil, 0, nil
+	if held := loop.heldEvent; len(waiting) > 0 {
 		// The waiting events are newer than the held one, which they replace.
-		loop.held, loop.heldFor = nil, nil
+		loop.heldEvent, loop.heldHandlers = nil, nil
 	} else if held != nil && loop.isDue() {
 		// The delay of the held event is over. Deliver it only to the handlers that it was held for: the others were
 		// called already.
-		waiting, loop.only = []RawEvent{*held}, loop.heldFor
-		loop.held, loop.heldFor = nil, nil
+		waiting, loop.deliverOnlyTo = []RawEvent{*held}, loop.heldHandlers
+		loop.heldEvent, loop.heldHandlers = nil, nil
 	}
 	patch = h.deliverAll(ctx, waiting, loop)
 	// There is no write that could count these calls, so count them here.
@@ -79,7 +80,7 @@ func (h *EventHandling) NoteWrite(
 	if h.Loops == nil || len(result.Versions) == 0 {
 		// Nothing was written, so the events of this delivery do not continue a loop.
 		if loop := h.Loops.findLoop(key); loop != nil {
-			loop.writes = nil
+			loop.writingHandlers = nil
 			loop.countCalls(utcNow())
 		}
 		return nil
@@ -92,7 +93,7 @@ func (h *EventHandling) NoteWrite(
 		loops.LogLoop(logf.FromContext(ctx), loop.guard.LoopMembers(), changedFields(body, result.Body), delay)
 	}
 	if delay > 0 {
-		return loop.writes
+		return loop.writingHandlers
 	}
 	return nil
 }
@@ -124,7 +125,8 @@ func comparedContents(body map[string]any) map[string]any {
 func (l *loop) beginEvent(e RawEvent, last bool) {
 	if l != nil {
 		l.isCounted = false
-		l.own, l.last = l.only != nil || slices.Contains(l.versions, e.Object.GetResourceVersion()), last
+		l.isOwnWrite, l.isLast = l.deliverOnlyTo != nil || slices.Contains(l.versions, e.Object.GetResourceVersion()),
+			last
 	}
 }
 
@@ -134,30 +136,30 @@ func (l *loop) holdBack(e RawEvent, id string, now time.Time) bool {
 	switch {
 	case l == nil:
 		return false
-	case l.only != nil:
-		return !slices.Contains(l.only, id)
-	case !l.own || !l.guard.DelayedUntil(id).After(now):
+	case l.deliverOnlyTo != nil:
+		return !slices.Contains(l.deliverOnlyTo, id)
+	case !l.isOwnWrite || !l.guard.DelayedUntil(id).After(now):
 		return false
-	case l.last: // an earlier event need not be held: the last one shows a newer state
-		l.held, l.heldFor = &e, append(l.heldFor, id)
+	case l.isLast: // an earlier event need not be held: the last one shows a newer state
+		l.heldEvent, l.heldHandlers = &e, append(l.heldHandlers, id)
 	}
 	return true
 }
 
 // recordCall records a call that an own write has caused, and whether the handler has written again.
 func (l *loop) recordCall(a *execution.Attempt) {
-	if l == nil || !l.own {
+	if l == nil || !l.isOwnWrite {
 		return
 	}
 	if !l.isCounted {
-		l.isCounted, l.times = true, l.times+1
+		l.isCounted, l.ownEventCount = true, l.ownEventCount+1
 	}
 	id := a.Call.Handler.ID
-	if !slices.Contains(l.calls, id) {
-		l.calls = append(l.calls, id)
+	if !slices.Contains(l.calledHandlers, id) {
+		l.calledHandlers = append(l.calledHandlers, id)
 	}
-	if (len(a.AllTransforms()) > 0 || a.ResultToWrite() != nil) && !slices.Contains(l.writes, id) {
-		l.writes = append(l.writes, id)
+	if (len(a.AllTransforms()) > 0 || a.ResultToWrite() != nil) && !slices.Contains(l.writingHandlers, id) {
+		l.writingHandlers = append(l.writingHandlers, id)
 	}
 }
 
@@ -165,30 +167,30 @@ func (l *loop) recordCall(a *execution.Attempt) {
 // whether the loop has just been detected.
 func (l *loop) countCalls(now time.Time) (delay time.Duration, isNew bool) {
 	// The guard counts each own event that has called handlers as one round of the loop.
-	for range l.times {
-		if delay, isNew = l.guard.NoteCalls(l.calls, l.writes, now); delay > 0 {
+	for range l.ownEventCount {
+		if delay, isNew = l.guard.NoteCalls(l.calledHandlers, l.writingHandlers, now); delay > 0 {
 			break
 		}
 	}
-	l.calls, l.times = nil, 0
+	l.calledHandlers, l.ownEventCount = nil, 0
 	return delay, isNew
 }
 
 // isDue reports whether the held event may be delivered to any of its handlers now.
 func (l *loop) isDue() bool {
 	at := utcNow()
-	return slices.ContainsFunc(l.heldFor, func(id string) bool { return !l.guard.DelayedUntil(id).After(at) })
+	return slices.ContainsFunc(l.heldHandlers, func(id string) bool { return !l.guard.DelayedUntil(id).After(at) })
 }
 
 // timeUntilHeld returns after which time the held event must be delivered; zero if none is held. With a held event, it
 // is never zero, even if the delay is over already or the loop has ended, because possibly no other event follows.
 func (l *loop) timeUntilHeld() (wait time.Duration) {
-	if l.held == nil {
+	if l.heldEvent == nil {
 		return 0
 	}
 	// The first handler whose delay ends decides: see isDue.
 	wait = loops.LongestDelay
-	for _, id := range l.heldFor {
+	for _, id := range l.heldHandlers {
 		wait = min(wait, time.Until(l.guard.DelayedUntil(id)))
 	}
 	return max(wait, time.Nanosecond)
@@ -205,10 +207,10 @@ func (l *loop) isOver(last RawEvent) bool {
 		return own == has || patching.IsNewerVersion(has, own)
 	})
 	// A loop whose handlers do not run any more must not keep the object in the map.
-	if l.held == nil && len(l.versions) == 0 {
+	if l.heldEvent == nil && len(l.versions) == 0 {
 		l.guard.ExpireLoop(utcNow())
 	}
-	return l.held == nil && len(l.versions) == 0 && len(l.calls) == 0 && l.guard.IsIdle()
+	return l.heldEvent == nil && len(l.versions) == 0 && len(l.calledHandlers) == 0 && l.guard.IsIdle()
 }
 
 // findLoop returns the loop of an object; nil if there is none.

@@ -17,7 +17,7 @@ import (
 // runOwnEvents makes the passes over one object: each write is an event, and no other events occur.
 func runOwnEvents(ctx context.Context, h *events.EventHandling, during time.Duration) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
-	version, waiting := 1, []events.RawEvent{{Type: events.Added, Object: object("a", "u1", 1)}}
+	version, waiting := 1, []events.RawEvent{{Type: events.Added, Object: newObject("a", "u1", 1)}}
 	for until := time.Now().Add(during); time.Now().Before(until); {
 		patch, wait := h.DeliverNext(ctx, key, waiting)
 		waiting = nil
@@ -27,7 +27,7 @@ func runOwnEvents(ctx context.Context, h *events.EventHandling, during time.Dura
 			version++
 			body := map[string]any{"metadata": map[string]any{}}
 			h.NoteWrite(ctx, key, body, patching.WriteResult{Versions: []string{fmt.Sprint(version)}, Body: body})
-			waiting = []events.RawEvent{{Type: events.Modified, Object: object("a", "u1", version)}}
+			waiting = []events.RawEvent{{Type: events.Modified, Object: newObject("a", "u1", version)}}
 		case wait > 0:
 			time.Sleep(wait)
 		default:
@@ -53,21 +53,21 @@ func TestDelayedEventsAreNotLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, thirds := 0, 0
 				write := func(call *handlers.Invocation) error {
-					return call.Writes.AddTransform(func(body map[string]any) error {
+					return call.Writer.AddTransform(func(body map[string]any) error {
 						body["data"] = fmt.Sprint(calls)
 						return nil
 					})
 				}
-				h := handling(
-					watching("a", func(_ context.Context, call *handlers.Invocation) error {
+				h := newEventHandling(
+					newEventHandler("a", func(_ context.Context, call *handlers.Invocation) error {
 						calls++
 						return write(call)
 					}),
-					watching("b", func(context.Context, *handlers.Invocation) error {
+					newEventHandler("b", func(context.Context, *handlers.Invocation) error {
 						time.Sleep(tc.slow)
 						return nil
 					}),
-					watching("c", func(_ context.Context, call *handlers.Invocation) error {
+					newEventHandler("c", func(_ context.Context, call *handlers.Invocation) error {
 						if thirds++; thirds > tc.third {
 							return nil
 						}

@@ -18,7 +18,7 @@ const (
 )
 
 // Limit is the number of events of one object that may wait. It bounds the memory while a handler is slow.
-const Limit = 256
+const MaxPendingEvents = 256
 
 // RawEvent is one raw event: its type, and the object at that time.
 type RawEvent struct {
@@ -30,8 +30,8 @@ type RawEvent struct {
 // another object of the same name replaces an object, the events of the old one come first. The zero value is ready to
 // use.
 type Queue struct {
-	mu      sync.Mutex
-	waiting map[types.NamespacedName][]RawEvent
+	mu            sync.Mutex
+	pendingEvents map[types.NamespacedName][]RawEvent
 }
 
 // Add appends an event. If more than Limit events of the object are waiting then, it drops the oldest one of type
@@ -39,19 +39,19 @@ type Queue struct {
 func (q *Queue) Add(e RawEvent) (dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.waiting == nil {
-		q.waiting = map[types.NamespacedName][]RawEvent{}
+	if q.pendingEvents == nil {
+		q.pendingEvents = map[types.NamespacedName][]RawEvent{}
 	}
 	key := e.Object.ObjectKey()
-	list := append(q.waiting[key], e)
+	list := append(q.pendingEvents[key], e)
 	// Only events of type MODIFIED are superseded by later ones.
-	if len(list) > Limit {
+	if len(list) > MaxPendingEvents {
 		oldest := slices.IndexFunc(list, func(e RawEvent) bool { return e.Type == Modified })
 		if oldest >= 0 {
 			list, dropped = slices.Delete(list, oldest, oldest+1), true
 		}
 	}
-	q.waiting[key] = list
+	q.pendingEvents[key] = list
 	return dropped
 }
 
@@ -59,8 +59,8 @@ func (q *Queue) Add(e RawEvent) (dropped bool) {
 func (q *Queue) TakeAll(key types.NamespacedName) []RawEvent {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list := q.waiting[key]
+	list := q.pendingEvents[key]
 	// Keep no empty lists: objects come and go.
-	delete(q.waiting, key)
+	delete(q.pendingEvents, key)
 	return list
 }

@@ -25,49 +25,49 @@ var errEnded = errors.New("the attempt has ended: its object cannot be changed a
 type Attempt struct {
 	// Call is the argument of the function.
 	Call handlers.Invocation
-	// Asking is the question to the chain. Without one, the chain calls the function.
-	Asking Question
+	// Question is the question to the chain. Without one, the chain calls the function.
+	Question Question
 	// Selected is true if the handler is known to be selected for the cause: adapters do not check it again.
 	Selected bool
 	// Due is true if the handler is known to be due: adapters do not check it again. A second check could differ:
 	// earlier handlers have run since, and the clock can be set back.
 	Due bool
-	// Stopped names the adapter that stopped the attempt; zero if none did.
-	Stopped Stop
+	// Stop names the adapter that stopped the attempt; zero if none did.
+	Stop Stop
 	// Account sums up the attempts before this one.
 	Account Account
-	// Place is the resource that the attempt occupies while it runs; nil if there is none.
-	Place Place
+	// Slot is the resource that the attempt occupies while it runs; nil if there is none.
+	Slot Slot
 	// Limits turn the error of the function into the outcome.
 	Limits Limits
 	// Outcome is set by the adapters. Took is the duration of the attempt.
-	Outcome Outcome
-	Took    time.Duration
+	Outcome  Outcome
+	Duration time.Duration
 	// Entries is the result of an index function. If Keep is true, the object keeps its present entries.
-	Entries map[any]any
-	Keep    bool
-	// Returned is the result of an activity handler; nil if there is none.
-	Returned any
+	Entries     map[any]any
+	KeepEntries bool
+	// ActivityResult is the result of an activity handler; nil if there is none.
+	ActivityResult any
 	// FlushNow writes the remembered transformations; nil if writing is not possible.
 	FlushNow func(ctx context.Context) error
-	// Previous is the state of the handler before this attempt.
-	Previous HandlerState
+	// PreviousState is the state of the handler before this attempt.
+	PreviousState HandlerState
 	// Now is the clock.
 	Now func() time.Time
-	// Deferred is true if the write of a success can still turn it into a failure. The writer then calls
+	// IsOutcomeDeferred is true if the write of a success can still turn it into a failure. The writer then calls
 	// [Attempt.ReportDecided].
-	Deferred bool
+	IsOutcomeDeferred bool
 
-	reports []func() // called by [Attempt.ReportDecided]
+	decidedCallbacks []func() // called by [Attempt.ReportDecided]
 
-	mu         sync.Mutex // guards the fields below and the working copy: functions can start goroutines
-	ended      bool
-	transforms []patching.Transform
-	written    int // the number of transforms that are written
-	result     any // the encoded value of SetResult
+	mu           sync.Mutex // guards the fields below and the working copy: functions can start goroutines
+	ended        bool
+	transforms   []patching.Transform
+	writtenCount int // the number of transforms that are written
+	result       any // the encoded value of SetResult
 }
 
-var _ handlers.Writes = (*Attempt)(nil)
+var _ handlers.ObjectWriter = (*Attempt)(nil)
 
 // NewAttempt makes an attempt of a handler that was selected for the cause. It copies the object. The object is nil for
 // functions that read the live object, decode the object of the cause themselves, or get one that is copied on request.
@@ -82,15 +82,15 @@ func NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *Att
 	case object != nil:
 		a.Call.Object = runtime.DeepCopyJSON(object)
 	case h.ReadsText:
-		a.Call.Given = c.Object
+		a.Call.EncodedObject = c.Object
 	}
-	a.Call.Writes = a
+	a.Call.Writer = a
 	return a
 }
 
 // ApplyAccount applies the account of the former attempts to the call and its limits.
 func (a *Attempt) ApplyAccount(now time.Time) {
-	a.Call.Retry, a.Call.Started, a.Call.Waited = a.Account.Retries, a.Account.Started, a.Account.Waited
+	a.Call.Retry, a.Call.Started, a.Call.LastWait = a.Account.Retries, a.Account.Started, a.Account.LastWait
 	a.Call.Trace = a.Account.Trace
 	// A first attempt does not have a record yet: its time begins now.
 	if a.Call.Started.IsZero() {
@@ -106,7 +106,7 @@ func (a *Attempt) AddTransform(transform patching.Transform) error {
 	if a.ended {
 		return errEnded
 	}
-	if a.Call.Live != nil { // the object changes meanwhile: apply it to a copy of the newest state
+	if a.Call.LiveObject != nil { // the object changes meanwhile: apply it to a copy of the newest state
 		present, err := a.newestObject().Value()
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (a *Attempt) AddTransform(transform patching.Transform) error {
 // newestObject returns the newest state of the object. If the object is gone, it returns the state at the start of the
 // attempt.
 func (a *Attempt) newestObject() *jsontext.LazyObject {
-	if object := a.Call.Live.Object(); object != nil {
+	if object := a.Call.LiveObject.Object(); object != nil {
 		return object
 	}
 	return a.Call.Cause.Object
@@ -178,7 +178,7 @@ func (a *Attempt) CloseForChanges() {
 func (a *Attempt) UnwrittenTransforms() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clip(a.transforms[a.written:])
+	return slices.Clip(a.transforms[a.writtenCount:])
 }
 
 // AllTransforms returns all transformations, written or not.
@@ -194,32 +194,33 @@ func (a *Attempt) MarkWritten(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	// daemons can run for days, and [Attempt.AllTransforms] is not used for them: free the memory
-	if a.Call.Live != nil {
+	if a.Call.LiveObject != nil {
 		a.transforms = slices.Clone(a.transforms[n:])
 		return
 	}
-	a.written += n
+	a.writtenCount += n
 }
 
 // OnDecided calls the function when the outcome is decided: now, unless the outcome depends on a write.
 func (a *Attempt) OnDecided(report func()) {
 	a.mu.Lock()
 	// Only a success with unwritten changes or a result can be revised by the write.
-	open := a.Deferred && a.Outcome.Final && a.Outcome.Err == nil && (a.written < len(a.transforms) || a.result != nil)
+	open := a.IsOutcomeDeferred && a.Outcome.Final && a.Outcome.Err == nil &&
+		(a.writtenCount < len(a.transforms) || a.result != nil)
 	a.mu.Unlock()
 	if !open {
 		report()
 		return
 	}
-	a.reports = append(a.reports, report)
+	a.decidedCallbacks = append(a.decidedCallbacks, report)
 }
 
 // ReportDecided reports the outcome after the write. It can be called again: each report is made once.
 func (a *Attempt) ReportDecided() {
-	for _, report := range a.reports {
+	for _, report := range a.decidedCallbacks {
 		report()
 	}
-	a.reports = nil
+	a.decidedCallbacks = nil
 }
 
 // DropUnwritten discards the unwritten changes and the result.

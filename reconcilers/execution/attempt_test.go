@@ -39,7 +39,7 @@ func TestAttemptRefuses(t *testing.T) {
 		},
 		"FailingTransform": {
 			reason: "a failing change returns its error to the function", do: func(a *execution.Attempt) error {
-				return a.AddTransform(func(map[string]any) error { return errBoo })
+				return a.AddTransform(func(map[string]any) error { return errOrdinary })
 			},
 		},
 		"ResultIsNotJSON": {
@@ -49,7 +49,7 @@ func TestAttemptRefuses(t *testing.T) {
 		},
 		"FlushFails": {
 			reason: "a failed flush returns its error to the function", do: func(a *execution.Attempt) error {
-				a.FlushNow = func(context.Context) error { return errBoo }
+				a.FlushNow = func(context.Context) error { return errOrdinary }
 				return a.Flush(t.Context())
 			},
 		},
@@ -80,16 +80,16 @@ func TestAttemptResult(t *testing.T) {
 	}{
 		"Failed": {
 			reason: "a failed attempt has no result", set: []any{1},
-			outcome: execution.Outcome{Final: true, Err: errBoo},
+			outcome: execution.Outcome{Final: true, Err: errOrdinary},
 		},
 		"Unfinished": {reason: "an attempt that is to be repeated has no result yet", set: []any{1}},
 		"Aborted": {
 			reason: "an aborted attempt has no result", set: []any{1},
-			outcome: execution.Outcome{Aborted: true, Err: errBoo},
+			outcome: execution.Outcome{Aborted: true, Err: errOrdinary},
 		},
 		"Ignored": {
 			reason: "an attempt with an ignored error has no result", set: []any{1},
-			outcome: execution.Outcome{Final: true, Ignored: errBoo},
+			outcome: execution.Outcome{Final: true, Ignored: errOrdinary},
 		},
 		"Running": {
 			reason: "an attempt has no result before its function has returned", set: []any{1}, outcome: success,

@@ -30,14 +30,14 @@ var (
 
 // limitError is the permanent error of a handler that has reached a limit: ErrTimeout or ErrRetries.
 type limitError struct {
-	limit      error
-	text, kopf string // text is for logs and our records; kopf is the message that Kopf would record
-	err        error  // the error of the last attempt; nil if there was none
+	limit             error
+	text, kopfMessage string // text is for logs and our records; kopf is the message that Kopf would record
+	err               error  // the error of the last attempt; nil if there was none
 }
 
 func (e *limitError) Error() string { return e.text }
 
-func (e *limitError) kopfText() string { return e.kopf }
+func (e *limitError) kopfText() string { return e.kopfMessage }
 
 func (e *limitError) Unwrap() error { return e.err }
 
@@ -51,15 +51,15 @@ func (e *limitError) Permanent() bool { return true }
 type PendingError struct {
 	// Delay is the time until the first of the sub-handlers is due, or the longest duration of the wait.
 	Delay time.Duration
-	// Awaited is the child that the function waits for; the attempt then does not count as a retry. Without an end, it
+	// Wait is the child that the function waits for; the attempt then does not count as a retry. Without an end, it
 	// is the child of a waiting sub-handler.
-	Awaited progress.Wait
+	Wait progress.Wait
 }
 
 // Error describes the wait.
 func (e *PendingError) Error() string {
-	if !e.Awaited.Until.IsZero() {
-		return "waits for " + e.Awaited.Child
+	if !e.Wait.Until.IsZero() {
+		return "waits for " + e.Wait.Child
 	}
 	return "the sub-handlers are not all finished"
 }

@@ -53,7 +53,7 @@ func TestInterruptedText(t *testing.T) {
 
 func TestErrorsOfLimitsArePermanent(t *testing.T) {
 	limits := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}}
-	for _, err := range []error{limits.InterruptedError(nil), limits.OutcomeOf(errBoo).Err} {
+	for _, err := range []error{limits.InterruptedError(nil), limits.OutcomeOf(errOrdinary).Err} {
 		var permanent interface{ Permanent() bool }
 		if !errors.As(err, &permanent) || !permanent.Permanent() {
 			t.Errorf("want %v to be permanent, as in Kopf", err)

@@ -18,14 +18,14 @@ import (
 func TestCountsEnd(t *testing.T) {
 	for _, count := range []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt32, math.MaxInt32 + 1} {
 		state := restore(t, records{"a": {Retries: &count}}, []string{"a"}, []string{"a"}, "create")
-		conclude(t, state, "a", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
+		conclude(t, state, "a", execution.Outcome{Err: errOrdinary, Delay: ptr.To(time.Second)}, epoch)
 		if got := state.StateOf("a").AsRecord(); got.Retries == nil || *got.Retries != math.MaxInt32 {
 			t.Errorf("after %d attempts and one more, the record has %v, want %d", count, got.Retries, math.MaxInt32)
 		}
 		limits := execution.Limits{
 			ID: "a", Retries: state.StateOf("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
 		}
-		if limits.ExceededError() == nil || !limits.OutcomeOf(errBoo).Final {
+		if limits.ExceededError() == nil || !limits.OutcomeOf(errOrdinary).Final {
 			t.Errorf("after %d attempts, the limit of 5 is not exceeded", count)
 		}
 	}
@@ -54,7 +54,7 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 			if late := limits.ExceededError() != nil; late != tc.late {
 				t.Errorf("the timeout is exceeded: %t, want %t", late, tc.late)
 			}
-			if final := limits.OutcomeOf(errBoo).Final; final != tc.late {
+			if final := limits.OutcomeOf(errOrdinary).Final; final != tc.late {
 				t.Errorf("the next attempt is too late: %t, want %t", final, tc.late)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 )
 
 // mostRetries caps the counter: a record can contain any number, and the counter must not overflow.
-const mostRetries = math.MaxInt32
+const maxRetries = math.MaxInt32
 
 // messageLimit is the number of JSON bytes of an error text that a record keeps: annotations have little room, and the
 // API server refuses objects that are too large.
@@ -57,23 +57,23 @@ type HandlerState struct {
 	// Waiting is true if the sub-handler must run after others that are unfinished. Until its first call, it does not
 	// have a record, and its timeout does not run.
 	Waiting bool
-	// Terse is true if the object does not have room for an error text longer than the present one.
-	Terse bool
-	// Timed is true if the sub-handler has a timeout: its record must keep the time of the first selection.
-	Timed bool
+	// IsMessageCapped is true if the object does not have room for an error text longer than the present one.
+	IsMessageCapped bool
+	// HasTimeout is true if the sub-handler has a timeout: its record must keep the time of the first selection.
+	HasTimeout bool
 
-	held    time.Time        // the start of the first attempt, not recorded; zero if it is not delayed
-	loaded  *progress.Record // the record on the object; nil if there is none
-	blocked bool             // the next attempt waits for a change of the object
-	awake   bool             // the wait has ended, or must be checked again: the handler is due
-	parts   *parts           // the sub-handlers declared in this process; nil if there are none
+	firstAttemptAt time.Time        // the start of the first attempt, not recorded; zero if it is not delayed
+	storedRecord   *progress.Record // the record on the object; nil if there is none
+	blocked        bool             // the next attempt waits for a change of the object
+	awake          bool             // the wait has ended, or must be checked again: the handler is due
+	declaredSubs   *declaredSubs    // the sub-handlers declared in this process; nil if there are none
 
-	former  []string // former ids of the sub-handler: their records are removed with the next store
-	sub     bool     // a sub-handler: the state counts it through its parent only
-	compact bool     // the sub-handler needs a record only between attempts
-	named   bool     // the sub-handler succeeded, and the parent's record names it
-	level   int      // the number of ancestors
-	own     int      // the length of the id relative to the parent
+	formerIDs        []string // former ids of the sub-handler: their records are removed with the next store
+	isSub            bool     // a sub-handler: the state counts it through its parent only
+	compact          bool     // the sub-handler needs a record only between attempts
+	isNamedByParent  bool     // the sub-handler succeeded, and the parent's record names it
+	level            int      // the number of ancestors
+	relativeIDLength int      // the length of the id relative to the parent
 }
 
 // Account sums up the former attempts of a handler. The zero value means that there were none.
@@ -84,17 +84,17 @@ type Account struct {
 	Started time.Time
 	// Until is when the next attempt is due; zero or past means now.
 	Until time.Time
-	// Waited is the last child that the handler waited for.
-	Waited progress.Wait
+	// LastWait is the last child that the handler waited for.
+	LastWait progress.Wait
 	// Trace is the trace context of the attempts; empty if there is none.
 	Trace progress.Trace
 	// Finished is true after a success or a permanent failure.
 	Finished bool
 	// Blocked is true if the handler waits until the object changes.
 	Blocked bool
-	// Awaits are the sub-handlers that must finish before this one is called. Lost are those that had to succeed, and
-	// have failed permanently.
-	Awaits, Lost []string
+	// UnfinishedDependencies are the sub-handlers that must finish before this one is called. Lost are those that had
+	// to succeed, and have failed permanently.
+	UnfinishedDependencies, FailedDependencies []string
 }
 
 // newHandlerState returns the state of a handler without a record.
@@ -105,7 +105,8 @@ func newHandlerState(id, purpose string, now time.Time) *HandlerState {
 // fromRecord returns the state of a handler with a record. Other programs can write any subset of the fields, so each
 // has a default.
 func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
-	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
+	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message,
+		storedRecord: r}
 	e.Awaited, e.Until, e.Trace = r.Awaited, r.Until, r.Trace
 	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), sortedDistinct(r.Succeeded)
 	if r.Started != nil {
@@ -115,7 +116,7 @@ func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 		e.Purpose = *r.Purpose
 	}
 	if r.Retries != nil {
-		e.Retries = int(min(*r.Retries, mostRetries))
+		e.Retries = int(min(*r.Retries, maxRetries))
 	}
 	e.Success = r.Success != nil && *r.Success
 	e.Failure = r.Failure != nil && *r.Failure
@@ -133,7 +134,7 @@ func ownSubrefs(id string, listed []string) []string {
 }
 
 // IsCounted reports whether the cause waits for the handler: it is selected and not a sub-handler.
-func (e *HandlerState) IsCounted() bool { return e.Active && !e.sub }
+func (e *HandlerState) IsCounted() bool { return e.Active && !e.isSub }
 
 // IsBlocked reports whether the next attempt waits until the object changes.
 func (e *HandlerState) IsBlocked() bool { return e.blocked }
@@ -149,15 +150,15 @@ func (e *HandlerState) AwaitsChild() bool {
 
 // DelayFirstAttempt delays the first attempt of a handler without a record. The delay is not persisted.
 func (e *HandlerState) DelayFirstAttempt(until time.Time) {
-	if e.Retries == 0 && e.loaded == nil && !e.IsFinished() {
-		e.held = until
+	if e.Retries == 0 && e.storedRecord == nil && !e.IsFinished() {
+		e.firstAttemptAt = until
 	}
 }
 
 // remainingDelay returns the time until the next attempt is due.
 func (e *HandlerState) remainingDelay(now time.Time) time.Duration {
-	if !e.held.IsZero() {
-		return max(0, e.held.Sub(now))
+	if !e.firstAttemptAt.IsZero() {
+		return max(0, e.firstAttemptAt.Sub(now))
 	}
 	if e.Delayed == nil || e.awake {
 		return 0
@@ -181,9 +182,9 @@ func (e *HandlerState) moveToPurpose(purpose string) {
 // applyOutcome applies the outcome of an attempt.
 func (e *HandlerState) applyOutcome(o Outcome, kopf bool, now time.Time) {
 	room := e.messageLimit() // before the message is replaced: a terse one must not grow
-	e.held = time.Time{}
-	if e.awake = false; o.Awaited.Child == "" {
-		e.Retries = min(e.Retries+1, mostRetries)
+	e.firstAttemptAt = time.Time{}
+	if e.awake = false; o.Wait.Child == "" {
+		e.Retries = min(e.Retries+1, maxRetries)
 	}
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
@@ -199,7 +200,7 @@ func (e *HandlerState) applyOutcome(o Outcome, kopf bool, now time.Time) {
 		e.Delayed = &until
 	}
 	// A wait of the handler itself is recorded without a message.
-	if (o.Awaited.Child != "" || e.Awaited != nil) && e.applyWait(o, now) {
+	if (o.Wait.Child != "" || e.Awaited != nil) && e.applyWait(o, now) {
 		return
 	}
 	if o.Err != nil {
@@ -212,10 +213,10 @@ func (e *HandlerState) applyOutcome(o Outcome, kopf bool, now time.Time) {
 // messageLimit returns the number of JSON bytes that the next error text can have.
 func (e *HandlerState) messageLimit() int {
 	switch {
-	case !e.sub:
+	case !e.isSub:
 		return messageLimit
-	case !e.Terse:
-		return partMessageLimit
+	case !e.IsMessageCapped:
+		return subMessageLimit
 	case e.Message == nil:
 		return 0
 	default:
@@ -247,17 +248,17 @@ func (e *HandlerState) AsRecord() progress.Record {
 
 // recordedSubrefs returns the sub-handlers that have records. The record lists them, so that they are purged with it.
 func (e *HandlerState) recordedSubrefs() []string {
-	if e.parts == nil {
+	if e.declaredSubs == nil {
 		return e.Subrefs
 	}
 	// Listed sub-handlers that were not declared in this process keep their references: they can still have records.
 	var ids []string
 	for _, id := range e.Subrefs {
-		if e.parts.all[id] == nil {
+		if e.declaredSubs.byID[id] == nil {
 			ids = append(ids, id)
 		}
 	}
-	for id, met := range e.parts.all {
+	for id, met := range e.declaredSubs.byID {
 		if met.NeedsRecord() {
 			ids = append(ids, id)
 		}
@@ -281,12 +282,12 @@ func (e *HandlerState) successesToRecord() []string {
 
 // allSuccesses returns the relative ids of all such sub-handlers, from the record and from this process.
 func (e *HandlerState) allSuccesses() []string {
-	if e.parts == nil {
+	if e.declaredSubs == nil {
 		return e.Succeeded
 	}
 	ids := slices.Clone(e.Succeeded)
-	for _, met := range e.parts.direct {
-		if met.named {
+	for _, met := range e.declaredSubs.directSubs {
+		if met.isNamedByParent {
 			ids = append(ids, e.relativeID(met.ID))
 		}
 	}
@@ -295,33 +296,33 @@ func (e *HandlerState) allSuccesses() []string {
 
 // hasChanged reports whether the record differs from the stored one, or the stored one has a foreign format.
 func (e *HandlerState) hasChanged() bool {
-	return e.loaded == nil || e.loaded.IsForeign() || !e.loaded.Equal(e.AsRecord())
+	return e.storedRecord == nil || e.storedRecord.IsForeign() || !e.storedRecord.Equal(e.AsRecord())
 }
 
 // continuesRecord reports whether the found record, nil if there is none, is the loaded one or the one to be stored. It
 // ignores the messages, as they can have been cut.
 func (e *HandlerState) continuesRecord(found *progress.Record) bool {
 	if found == nil {
-		return e.loaded == nil
+		return e.storedRecord == nil
 	}
 	is := func(other progress.Record) bool {
 		other.Message = found.Message
 		return found.Equal(other)
 	}
-	return e.loaded != nil && is(*e.loaded) || is(e.AsRecord())
+	return e.storedRecord != nil && is(*e.storedRecord) || is(e.AsRecord())
 }
 
 // NeedsRecord reports whether the handler has, or must get, its own record.
 // A compact sub-handler only gets a record for facts that cannot be derived: attempts, a timeout, its own sub-handlers,
 // or a wait.
 func (e *HandlerState) NeedsRecord() bool {
-	switch fresh := e.Retries == 0 && e.loaded == nil; {
-	case !e.sub:
-		return e.held.IsZero() || !fresh
-	case e.named, (e.Postponed || e.Waiting) && fresh:
+	switch fresh := e.Retries == 0 && e.storedRecord == nil; {
+	case !e.isSub:
+		return e.firstAttemptAt.IsZero() || !fresh
+	case e.isNamedByParent, (e.Postponed || e.Waiting) && fresh:
 		return false
 	default:
-		return !e.compact || !fresh || e.Timed || e.parts != nil || e.Awaited != nil
+		return !e.compact || !fresh || e.HasTimeout || e.declaredSubs != nil || e.Awaited != nil
 	}
 }
 
@@ -330,13 +331,13 @@ func (e *HandlerState) Account() Account {
 	account := Account{
 		Retries: e.Retries, Started: e.Started, Trace: e.Trace, Finished: e.IsFinished(), Blocked: e.blocked,
 	}
-	if !e.held.IsZero() {
-		account.Until = e.held
+	if !e.firstAttemptAt.IsZero() {
+		account.Until = e.firstAttemptAt
 	} else if e.Delayed != nil && !e.awake {
 		account.Until = *e.Delayed
 	}
 	if e.Awaited != nil && e.Until != nil {
-		account.Waited = progress.Wait{Child: *e.Awaited, Until: *e.Until}
+		account.LastWait = progress.Wait{Child: *e.Awaited, Until: *e.Until}
 	}
 	if account.Started.IsZero() { // from the record: in an account, the zero time would mean a missing start
 		account.Started = account.Started.Add(1)
@@ -348,13 +349,13 @@ func (e *HandlerState) Account() Account {
 func (c Account) WaitReason(now time.Time) Stop {
 	switch {
 	case c.Finished:
-		return Stop{Why: Finished}
-	case len(c.Awaits) > 0:
-		return Stop{Why: Awaiting, Expected: c.Awaits}
+		return Stop{Reason: Finished}
+	case len(c.UnfinishedDependencies) > 0:
+		return Stop{Reason: DependencyUnfinished, Expected: c.UnfinishedDependencies}
 	case c.Blocked:
-		return Stop{Why: Blocked}
+		return Stop{Reason: Blocked}
 	case c.Until.After(now):
-		return Stop{Why: Asleep, Until: c.Until}
+		return Stop{Reason: Asleep, Until: c.Until}
 	default:
 		return Stop{}
 	}

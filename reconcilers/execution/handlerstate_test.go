@@ -21,7 +21,7 @@ func TestConclude(t *testing.T) {
 	}{
 		"FailedForGood": {
 			reason:   "a permanent failure is recorded with its error",
-			outcomes: []execution.Outcome{{Final: true, Err: errBoo}},
+			outcomes: []execution.Outcome{{Final: true, Err: errOrdinary}},
 			want: progress.Record{
 				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true),
 				Message: ptr.To("boo"),
@@ -29,7 +29,7 @@ func TestConclude(t *testing.T) {
 		},
 		"FailedWithDelay": {
 			reason: "the delay of a final outcome is recorded", outcomes: []execution.Outcome{
-				{Final: true, Err: errBoo, Delay: &second},
+				{Final: true, Err: errOrdinary, Delay: &second},
 			},
 			want: progress.Record{
 				Stopped: ptr.To(at(0)), Delayed: ptr.To(at(1)), Retries: ptr.To(int64(1)), Success: ptr.To(false),
@@ -38,7 +38,7 @@ func TestConclude(t *testing.T) {
 		},
 		"Delayed": {
 			reason: "the delay counts from the outcome, not from the start", outcomes: []execution.Outcome{
-				{Err: errBoo}, {Err: errBoo, Delay: &second},
+				{Err: errOrdinary}, {Err: errOrdinary, Delay: &second},
 			},
 			want: progress.Record{
 				Delayed: ptr.To(at(2)), Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(false),
@@ -47,7 +47,7 @@ func TestConclude(t *testing.T) {
 		},
 		"NoDelay": {
 			reason: "an attempt without a delay clears the former delay", outcomes: []execution.Outcome{
-				{Err: errBoo, Delay: &second}, {Err: errBoo},
+				{Err: errOrdinary, Delay: &second}, {Err: errOrdinary},
 			},
 			want: progress.Record{
 				Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(false), Message: ptr.To("boo"),
@@ -55,7 +55,7 @@ func TestConclude(t *testing.T) {
 		},
 		"SuccessAfterFailures": {
 			reason: "a success clears the message and the delay, but not the attempts", outcomes: []execution.Outcome{
-				{Err: errBoo, Delay: &second}, {Final: true},
+				{Err: errOrdinary, Delay: &second}, {Final: true},
 			},
 			want: progress.Record{
 				Stopped: ptr.To(at(1)), Retries: ptr.To(int64(2)), Success: ptr.To(true), Failure: ptr.To(false),
@@ -63,7 +63,7 @@ func TestConclude(t *testing.T) {
 		},
 		"Ignored": {
 			reason: "an ignored error is recorded as a success", outcomes: []execution.Outcome{
-				{Final: true, Ignored: errBoo},
+				{Final: true, Ignored: errOrdinary},
 			},
 			want: progress.Record{
 				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(true), Failure: ptr.To(false),
@@ -71,7 +71,7 @@ func TestConclude(t *testing.T) {
 		},
 		"StoppedOnce": {
 			reason: "the time of the first final outcome is kept", outcomes: []execution.Outcome{
-				{Final: true}, {Final: true, Err: errBoo},
+				{Final: true}, {Final: true, Err: errOrdinary},
 			},
 			want: progress.Record{
 				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(2)), Success: ptr.To(false), Failure: ptr.To(true),
@@ -106,7 +106,7 @@ func TestConcludeLeavesItsInputs(t *testing.T) {
 	subrefs := []string{"a/y", "a/x"}
 	held := records{"a": {Subrefs: []string{"a/z"}, Message: ptr.To("before")}}
 	state := restore(t, held, []string{"a"}, []string{"a"}, "create")
-	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: subrefs}, epoch)
+	conclude(t, state, "a", execution.Outcome{Err: errOrdinary, Subrefs: subrefs}, epoch)
 	if d := cmp.Diff([]string{"a/y", "a/x"}, subrefs); d != "" {
 		t.Errorf("the outcome of the caller was modified: -want, +got:\n%s", d)
 	}

@@ -31,8 +31,8 @@ type Outcome struct {
 	Aborted bool
 	// Blocked is true if the attempt was aborted because of the object: retries are useless until the object changes.
 	Blocked bool
-	// Awaited is the child that the function, or one of its sub-handlers, waits for. The attempt does not count.
-	Awaited progress.Wait
+	// Wait is the child that the function, or one of its sub-handlers, waits for. The attempt does not count.
+	Wait progress.Wait
 	// Trace is the trace context that the next attempts join; empty if there is none.
 	Trace progress.Trace
 	// Subrefs are the ids of the sub-handlers that the function declared.
@@ -128,10 +128,10 @@ func AdmissionOutcome(err error) Outcome {
 // latest.
 func (l Limits) PendingOutcome(e *PendingError) Outcome {
 	delay := e.Delay
-	if l.Policy.Timeout != nil && !e.Awaited.Until.IsZero() {
+	if l.Policy.Timeout != nil && !e.Wait.Until.IsZero() {
 		delay = min(delay, max(*l.Policy.Timeout-l.Runtime, 0))
 	}
-	return Outcome{Err: e, Delay: &delay, Awaited: e.Awaited}
+	return Outcome{Err: e, Delay: &delay, Wait: e.Wait}
 }
 
 // judgeOrdinary applies the mode of the handler to an error that does not classify itself.

@@ -33,7 +33,7 @@ type temporaryError struct {
 func (e *temporaryError) Unwrap() error             { return e.cause }
 func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
 
-var errBoo = errors.New("boo")
+var errOrdinary = errors.New("boo")
 
 // verdictless is an error whose Permanent method returns false.
 type verdictless struct{ error }
@@ -139,7 +139,7 @@ func TestLimitsJudge(t *testing.T) {
 		want   result
 	}{
 		"Terminal": {
-			reason: "a terminal error of controller-runtime is permanent", err: reconcile.TerminalError(errBoo),
+			reason: "a terminal error of controller-runtime is permanent", err: reconcile.TerminalError(errOrdinary),
 			want: result{Final: true, Err: "terminal error: boo"},
 		},
 		"PermanentInside": {
@@ -181,12 +181,12 @@ func TestLimitsJudge(t *testing.T) {
 		"TerminalInsideTemporary": {
 			reason: "a temporary error that wraps a terminal one is temporary",
 			err: fmt.Errorf(
-				"a: %w", &temporaryError{raised: raised{message: "later"}, cause: reconcile.TerminalError(errBoo)},
+				"a: %w", &temporaryError{raised: raised{message: "later"}, cause: reconcile.TerminalError(errOrdinary)},
 			),
 			want: result{Err: "a: later", Delay: ptr.To(time.Duration(0))},
 		},
 		"NotPermanent": {
-			reason: "an error whose Permanent method returns false is an ordinary error", err: verdictless{errBoo},
+			reason: "an error whose Permanent method returns false is an ordinary error", err: verdictless{errOrdinary},
 			want: result{Err: "boo", Delay: &minute},
 		},
 		"TemporaryBeatsPermanentMode": {
@@ -216,43 +216,43 @@ func TestLimitsJudge(t *testing.T) {
 			}, want: result{Err: "later"},
 		},
 		"LastAttempt": {
-			reason: "an error at the last attempt is final", err: errBoo,
+			reason: "an error at the last attempt is final", err: errOrdinary,
 			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}},
 			want:   result{Final: true, Err: "gave up after 1 attempt: boo"},
 		},
 		"Ignored": {
-			reason: "an ignored error is a success that keeps the error", err: errBoo, limits: execution.Limits{
+			reason: "an ignored error is a success that keeps the error", err: errOrdinary, limits: execution.Limits{
 				Mode: handlers.ErrorsIgnored,
 			},
 			want: result{Final: true, Ignored: "boo"},
 		},
 		"PermanentMode": {
-			reason: "the permanent mode makes ordinary errors final", err: errBoo, limits: execution.Limits{
+			reason: "the permanent mode makes ordinary errors final", err: errOrdinary, limits: execution.Limits{
 				Mode: handlers.ErrorsPermanent,
 			},
 			want: result{Final: true, Err: "boo"},
 		},
 		"OwnModeWins": {
-			reason: "the errors mode of the handler overrides that of its family", err: errBoo,
+			reason: "the errors mode of the handler overrides that of its family", err: errOrdinary,
 			limits: execution.Limits{
 				Mode: handlers.ErrorsIgnored, Policy: handlers.Policy{Errors: handlers.ErrorsTemporary},
 			},
 			want: result{Err: "boo", Delay: &minute},
 		},
 		"OwnBackoffWins": {
-			reason: "the backoff of the handler overrides the operator's, even if it is zero", err: errBoo,
+			reason: "the backoff of the handler overrides the operator's, even if it is zero", err: errOrdinary,
 			limits: execution.Limits{Backoff: time.Hour, Policy: handlers.Policy{Backoff: ptr.To(time.Duration(0))}},
 			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"OperatorsBackoff": {
 			reason: "the backoff of the operator applies to handlers without their own",
-			err:    errBoo, limits: execution.Limits{
+			err:    errOrdinary, limits: execution.Limits{
 				Backoff: time.Hour,
 			},
 			want: result{Err: "boo", Delay: ptr.To(time.Hour)},
 		},
 		"NoOperatorsBackoff": {
-			reason: "a negative backoff of the operator means a retry at once", err: errBoo,
+			reason: "a negative backoff of the operator means a retry at once", err: errOrdinary,
 			limits: execution.Limits{Backoff: -1},
 			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
@@ -280,10 +280,10 @@ func (evilDelay) RetryAfter() time.Duration { panic("no idea when") }
 // TestContain shows that a panic in a method of a user's error is an ordinary failure.
 func TestContain(t *testing.T) {
 	limits := execution.Limits{ID: "fn", Backoff: time.Minute}
-	if got := execution.ContainPanic(errBoo, limits.OutcomeOf); !errors.Is(got.Err, errBoo) {
+	if got := execution.ContainPanic(errOrdinary, limits.OutcomeOf); !errors.Is(got.Err, errOrdinary) {
 		t.Errorf("got %+v, want the outcome of Judge", got)
 	}
-	got := execution.ContainPanic(evilDelay{errBoo}, limits.OutcomeOf)
+	got := execution.ContainPanic(evilDelay{errOrdinary}, limits.OutcomeOf)
 	if got.Final || got.Err == nil || got.Delay == nil || *got.Delay != time.Minute {
 		t.Errorf("got %+v, want another attempt after the backoff", got)
 	}
@@ -298,21 +298,22 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 		target error
 	}{
 		"Retries": {
-			reason: "the error after too many retries wraps the last error", err: once.OutcomeOf(errBoo).Err,
+			reason: "the error after too many retries wraps the last error", err: once.OutcomeOf(errOrdinary).Err,
 			target: execution.ErrRetries,
 		},
 		"Timeout": {
-			reason: "the error after a timeout wraps the last error", err: late.OutcomeOf(errBoo).Err,
+			reason: "the error after a timeout wraps the last error", err: late.OutcomeOf(errOrdinary).Err,
 			target: execution.ErrTimeout,
 		},
 		"Interrupted": {
-			reason: "the error of an interruption wraps the error of the function", err: late.InterruptedError(errBoo),
+			reason: "the error of an interruption wraps the error of the function",
+			err:    late.InterruptedError(errOrdinary),
 			target: execution.ErrTimeout,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if !errors.Is(tc.err, errBoo) || !errors.Is(tc.err, tc.target) {
+			if !errors.Is(tc.err, errOrdinary) || !errors.Is(tc.err, tc.target) {
 				t.Errorf("%s: got %T: %v", tc.reason, tc.err, tc.err)
 			}
 			want := execution.Outcome{Final: true, Err: tc.err}

@@ -26,11 +26,11 @@ type State struct {
 	// KopfTexts records the errors of limits and sub-handlers with Kopf's texts.
 	KopfTexts bool
 
-	handlers []*HandlerState                           // the states in the order of [State.AllStates]
-	byID     map[string]*HandlerState                  // the same by their ids
-	owned    []string                                  // the ids whose records belong to this operator
-	read     func(id string) (*progress.Record, error) // reads a record from the object
-	others   map[string]*progress.Record               // the records that were read for handlers without a state
+	handlers     []*HandlerState                           // the states in the order of [State.AllStates]
+	byID         map[string]*HandlerState                  // the same by their ids
+	ownedIDs     []string                                  // the ids whose records belong to this operator
+	readRecord   func(id string) (*progress.Record, error) // reads a record from the object
+	otherRecords map[string]*progress.Record               // the records that were read for handlers without a state
 }
 
 // Counts has the numbers of succeeded, failed and unfinished handlers.
@@ -38,7 +38,7 @@ type Counts struct{ Success, Failure, Running int }
 
 // removal adds the removal of records to a patch, each once.
 type removal struct {
-	to          progress.Writer
+	writer      progress.Writer
 	patch, body map[string]any
 	done        map[string]bool
 	err         error // the first error
@@ -49,7 +49,7 @@ type removal struct {
 func RestoreState(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
-	s := &State{byID: make(map[string]*HandlerState, len(owned)), owned: owned, read: read}
+	s := &State{byID: make(map[string]*HandlerState, len(owned)), ownedIDs: owned, readRecord: read}
 	for _, id := range owned {
 		if s.byID[id] != nil {
 			continue
@@ -125,7 +125,7 @@ func (s *State) ConcludeAttempt(id string, o Outcome, now time.Time) error {
 
 func (s *State) applyOutcome(e *HandlerState, o Outcome, now time.Time) {
 	e.applyOutcome(o, s.KopfTexts, now)
-	e.named = e.sub && e.compact && e.Success
+	e.isNamedByParent = e.isSub && e.compact && e.Success
 }
 
 // ReviseOutcome replaces the outcome of the last attempt: it restores the state before the attempt, and applies the new
@@ -135,7 +135,7 @@ func (s *State) ReviseOutcome(id string, before HandlerState, o Outcome, now tim
 	if e == nil {
 		return
 	}
-	before.Active, before.loaded, before.parts = e.Active, e.loaded, e.parts
+	before.Active, before.storedRecord, before.declaredSubs = e.Active, e.storedRecord, e.declaredSubs
 	*e = before
 	s.applyOutcome(e, o, now)
 }
@@ -205,8 +205,8 @@ func (s *State) ActiveRecords() map[string]progress.Record {
 func (s *State) StoredRecords() map[string]progress.Record {
 	records := make(map[string]progress.Record, len(s.handlers))
 	for _, e := range s.handlers {
-		if e.Active && e.loaded != nil {
-			records[e.ID] = *e.loaded
+		if e.Active && e.storedRecord != nil {
+			records[e.ID] = *e.storedRecord
 		}
 	}
 	return records
@@ -216,7 +216,7 @@ func (s *State) StoredRecords() map[string]progress.Record {
 // needed any more.
 func (s *State) StoreChanged(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
-		if e.Active && !e.NeedsRecord() && e.loaded != nil {
+		if e.Active && !e.NeedsRecord() && e.storedRecord != nil {
 			if err := purgeRecords(to, patch, body, e.allIDs()); err != nil {
 				return err
 			}
@@ -232,7 +232,7 @@ func (s *State) StoreChanged(to progress.Writer, patch, body map[string]any) err
 		if err := to.Store(patch, body, e.ID, record); err != nil {
 			return fmt.Errorf("storing the progress of handler %q: %w", e.ID, err)
 		}
-		if err := purgeRecords(to, patch, body, e.former); err != nil {
+		if err := purgeRecords(to, patch, body, e.formerIDs); err != nil {
 			return err
 		}
 	}
@@ -240,16 +240,16 @@ func (s *State) StoreChanged(to progress.Writer, patch, body map[string]any) err
 }
 
 // allIDs returns the present id and the former ones of a sub-handler.
-func (e *HandlerState) allIDs() []string { return append([]string{e.ID}, e.former...) }
+func (e *HandlerState) allIDs() []string { return append([]string{e.ID}, e.formerIDs...) }
 
 // StoreUnchanged adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost
 // them.
 func (s *State) StoreUnchanged(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
-		if !e.Active || !e.NeedsRecord() || e.loaded == nil || e.hasChanged() {
+		if !e.Active || !e.NeedsRecord() || e.storedRecord == nil || e.hasChanged() {
 			continue
 		}
-		if err := to.Store(patch, body, e.ID, *e.loaded); err != nil {
+		if err := to.Store(patch, body, e.ID, *e.storedRecord); err != nil {
 			return fmt.Errorf("storing the lost progress of handler %q: %w", e.ID, err)
 		}
 	}
@@ -259,7 +259,7 @@ func (s *State) StoreUnchanged(to progress.Writer, patch, body map[string]any) e
 // ContinuesRecords reports whether the records on the object are the loaded ones, or those that the state would write:
 // the answer to that write can have been lost. Otherwise, another operator has continued from them.
 func (s *State) ContinuesRecords(read func(id string) (*progress.Record, error)) (bool, error) {
-	ids := slices.Clone(s.owned)
+	ids := slices.Clone(s.ownedIDs)
 	for _, e := range s.handlers {
 		if !slices.Contains(ids, e.ID) {
 			ids = append(ids, e.ID)
@@ -284,19 +284,19 @@ func (s *State) MarkWritten() {
 			continue
 		}
 		if !e.NeedsRecord() {
-			e.loaded = nil
+			e.storedRecord = nil
 			continue
 		}
 		record := e.AsRecord()
-		e.loaded = &record
+		e.storedRecord = &record
 	}
 }
 
 // PurgeAll adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It
 // continues after errors, and returns the first one.
 func (s *State) PurgeAll(to progress.Writer, patch, body map[string]any) error {
-	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
-	for _, id := range s.owned {
+	removal := removal{writer: to, patch: patch, body: body, done: make(map[string]bool, len(s.ownedIDs))}
+	for _, id := range s.ownedIDs {
 		removal.removeRecord(id)
 	}
 	for _, e := range s.handlers {
@@ -310,7 +310,7 @@ func (s *State) PurgeAll(to progress.Writer, patch, body map[string]any) error {
 // PurgePassive adds the removal of the records of handlers that are not selected any more. The records of selected
 // handlers stay, including those that do not change in this pass.
 func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) error {
-	removal := removal{to: to, patch: patch, body: body, done: map[string]bool{}}
+	removal := removal{writer: to, patch: patch, body: body, done: map[string]bool{}}
 	for _, e := range s.handlers {
 		if e.Active {
 			continue
@@ -330,7 +330,7 @@ func (r *removal) removeRecord(id string) {
 		return
 	}
 	r.done[id] = true
-	if err := PurgeRecord(r.to, r.patch, r.body, id); err != nil && r.err == nil {
+	if err := PurgeRecord(r.writer, r.patch, r.body, id); err != nil && r.err == nil {
 		r.err = err
 	}
 }
@@ -381,4 +381,4 @@ func PickHandlers(ctx context.Context, l handlers.Lifecycle, due []*HandlerState
 }
 
 // ForgetRecords makes Fetch read the records of handlers without a state again, because the object has changed.
-func (s *State) ForgetRecords() { s.others = nil }
+func (s *State) ForgetRecords() { s.otherRecords = nil }

@@ -43,19 +43,19 @@ func conclude(t *testing.T, state *execution.State, id string, o execution.Outco
 	}
 }
 
-// account is the state of a handler in a comparable form.
-type account struct {
+// stateSummary is the state of a handler in a comparable form.
+type stateSummary struct {
 	ID, Purpose                        string
 	Active, Success, Failure, Awakened bool
 	Retries                            int
 	Message                            string
 }
 
-func accounts(state *execution.State, now time.Time) []account {
-	var all []account
+func accounts(state *execution.State, now time.Time) []stateSummary {
+	var all []stateSummary
 	for _, e := range state.AllStates() {
-		a := account{ID: e.ID, Purpose: e.Purpose, Active: e.Active, Success: e.Success, Failure: e.Failure,
-			Awakened: e.Account().WaitReason(now).Why == "", Retries: e.Retries}
+		a := stateSummary{ID: e.ID, Purpose: e.Purpose, Active: e.Active, Success: e.Success, Failure: e.Failure,
+			Awakened: e.Account().WaitReason(now).Reason == "", Retries: e.Retries}
 		if e.Message != nil {
 			a.Message = *e.Message
 		}
@@ -85,7 +85,7 @@ func TestRestore(t *testing.T) {
 		reason          string
 		held            records
 		owned, selected []string
-		want            []account
+		want            []stateSummary
 	}{
 		"NotOwned": {
 			reason: "records of handlers that are not owned are not read", held: records{
@@ -97,7 +97,7 @@ func TestRestore(t *testing.T) {
 			held: records{
 				"a": {Retries: ptr.To(int64(2)), Purpose: ptr.To("create")},
 			}, owned: []string{"a", "b"}, selected: []string{"b"},
-			want: []account{
+			want: []stateSummary{
 				{ID: "a", Purpose: "create", Retries: 2, Awakened: true},
 				{ID: "b", Purpose: "update", Active: true, Awakened: true},
 			},
@@ -107,25 +107,25 @@ func TestRestore(t *testing.T) {
 				"a": {Retries: ptr.To(int64(1)), Purpose: ptr.To("update")},
 			},
 			owned: []string{"a", "a"}, selected: []string{"a", "a"},
-			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
+			want: []stateSummary{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
 		},
 		"SharedIDAmongOthers": {
 			reason: "handlers after a shared id keep their own records", held: records{
 				"a": {Purpose: ptr.To("update")}, "b": {Purpose: ptr.To("update")},
 			},
-			owned: []string{"a", "a", "b"}, want: []account{
+			owned: []string{"a", "a", "b"}, want: []stateSummary{
 				{ID: "a", Purpose: "update", Awakened: true}, {ID: "b", Purpose: "update", Awakened: true},
 			},
 		},
 		"SharedNewID": {
 			reason: "two new handlers with the same id share one record",
 			owned:  []string{"a", "a"}, selected: []string{"a", "a"},
-			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true}},
+			want: []stateSummary{{ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"Order": {
 			reason: "handlers with records come first, in the order of ownership, then new ones as selected",
 			held:   records{"c": {}, "b": {}}, owned: []string{"a", "b", "c", "d"}, selected: []string{"d", "a"},
-			want: []account{{ID: "b", Awakened: true}, {ID: "c", Awakened: true},
+			want: []stateSummary{{ID: "b", Awakened: true}, {ID: "c", Awakened: true},
 				{ID: "d", Purpose: "update", Active: true, Awakened: true},
 				{ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
@@ -133,21 +133,22 @@ func TestRestore(t *testing.T) {
 			reason: "a failure is as final as a success", held: records{
 				"a": {Failure: ptr.To(true), Message: ptr.To("boo"), Purpose: ptr.To("update")},
 			},
-			owned: []string{"a"}, selected: []string{"a"}, want: []account{
+			owned: []string{"a"}, selected: []string{"a"}, want: []stateSummary{
 				{ID: "a", Purpose: "update", Active: true, Failure: true, Message: "boo"},
 			},
 		},
 		"AnyPurpose": {
 			reason: "a record without a purpose belongs to any cause", held: records{"a": {Success: ptr.To(true)}},
-			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Success: true}},
+			owned: []string{"a"}, selected: []string{"a"}, want: []stateSummary{{ID: "a", Active: true, Success: true}},
 		},
 		"Sleeping": {
 			reason: "a recorded delay continues after a restart", held: records{"a": {Delayed: ptr.To(at(1))}},
-			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true}},
+			owned: []string{"a"}, selected: []string{"a"}, want: []stateSummary{{ID: "a", Active: true}},
 		},
 		"SleptEnough": {
 			reason: "a handler is due at the exact end of its delay", held: records{"a": {Delayed: ptr.To(epoch)}},
-			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Awakened: true}},
+			owned: []string{"a"}, selected: []string{"a"},
+			want: []stateSummary{{ID: "a", Active: true, Awakened: true}},
 		},
 	}
 	for name, tc := range tests {
@@ -161,8 +162,8 @@ func TestRestore(t *testing.T) {
 }
 
 func TestStateQuestions(t *testing.T) {
-	delayed := execution.Outcome{Err: errBoo, Delay: ptr.To(10 * time.Second)}
-	blocked := execution.Outcome{Aborted: true, Blocked: true, Err: errBoo}
+	delayed := execution.Outcome{Err: errOrdinary, Delay: ptr.To(10 * time.Second)}
+	blocked := execution.Outcome{Aborted: true, Blocked: true, Err: errOrdinary}
 	tests := map[string]struct {
 		reason   string
 		held     records
@@ -186,7 +187,7 @@ func TestStateQuestions(t *testing.T) {
 		},
 		"Finished": {
 			reason: "a success and a failure both finish a handler", selected: []string{"a", "b"}, done: true,
-			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errBoo}},
+			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errOrdinary}},
 		},
 		"Blocked": {
 			reason: "a blocked handler has no delay, and the other one is due at once", selected: []string{"a", "b"},
@@ -195,7 +196,7 @@ func TestStateQuestions(t *testing.T) {
 		"Aborted": {
 			reason:   "an aborted attempt leaves its handler due at once",
 			selected: []string{"a"}, outcomes: map[string]execution.Outcome{
-				"a": {Aborted: true, Err: errBoo},
+				"a": {Aborted: true, Err: errOrdinary},
 			},
 			delays: []time.Duration{0},
 		},
@@ -229,19 +230,19 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		outcome execution.Outcome
-		want    account
+		want    stateSummary
 	}{
 		"Aborted": {
 			reason: "an aborted attempt leaves no trace, and its handler is due", outcome: execution.Outcome{
-				Aborted: true, Final: true, Err: errBoo,
+				Aborted: true, Final: true, Err: errOrdinary,
 			},
-			want: account{ID: "a", Purpose: "create", Active: true, Awakened: true},
+			want: stateSummary{ID: "a", Purpose: "create", Active: true, Awakened: true},
 		},
 		"Blocked": {
 			reason: "a blocked handler is not due again in this pass", outcome: execution.Outcome{
-				Aborted: true, Blocked: true, Err: errBoo,
+				Aborted: true, Blocked: true, Err: errOrdinary,
 			},
-			want: account{ID: "a", Purpose: "create", Active: true},
+			want: stateSummary{ID: "a", Purpose: "create", Active: true},
 		},
 	}
 	for name, tc := range tests {
@@ -250,7 +251,7 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 			before := state.StateOf("a").AsRecord()
 			conclude(t, state, "a", tc.outcome, at(5))
 			if d := cmp.Diff(
-				[]account{tc.want}, accounts(state, at(5)),
+				[]stateSummary{tc.want}, accounts(state, at(5)),
 			); d != "" || !before.Equal(state.StateOf("a").AsRecord()) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}

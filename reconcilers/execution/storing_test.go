@@ -14,25 +14,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// ledger is a storage that records its calls.
-type ledger struct {
+// recordingStorage is a storage that records its calls.
+type recordingStorage struct {
 	stored, purged []string
-	fails          error
+	storeErr       error
 }
 
-func (l *ledger) Store(_, _ map[string]any, id string, _ progress.Record) error {
+func (l *recordingStorage) Store(_, _ map[string]any, id string, _ progress.Record) error {
 	l.stored = append(l.stored, id)
-	return l.fails
+	return l.storeErr
 }
 
-func (l *ledger) Purge(_, _ map[string]any, id string) { l.purged = append(l.purged, id) }
+func (l *recordingStorage) Purge(_, _ map[string]any, id string) { l.purged = append(l.purged, id) }
 
-func (l *ledger) Touch(_, _ map[string]any, _ *string) {}
+func (l *recordingStorage) Touch(_, _ map[string]any, _ *string) {}
 
 func TestStoreFails(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	err := state.StoreChanged(&ledger{fails: errBoo}, nil, nil)
-	if !errors.Is(err, errBoo) || err.Error() != `storing the progress of handler "a": boo` {
+	err := state.StoreChanged(&recordingStorage{storeErr: errOrdinary}, nil, nil)
+	if !errors.Is(err, errOrdinary) || err.Error() != `storing the progress of handler "a": boo` {
 		t.Errorf("want the handler named in the error, got %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestStore(t *testing.T) {
 			if tc.outcome != nil {
 				conclude(t, state, "a", *tc.outcome, epoch)
 			}
-			to := &ledger{}
+			to := &recordingStorage{}
 			if err := state.StoreChanged(to, nil, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -100,11 +100,11 @@ func TestStore(t *testing.T) {
 func TestWritten(t *testing.T) {
 	state := restore(t, nil, []string{"a", "b"}, []string{"a", "b"}, "create")
 	state.MarkWritten()
-	to := &ledger{}
+	to := &recordingStorage{}
 	if err := state.StoreChanged(to, nil, nil); err != nil || to.stored != nil {
 		t.Errorf("written records are stored again: %v, error %v", to.stored, err)
 	}
-	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
+	conclude(t, state, "b", execution.Outcome{Err: errOrdinary, Delay: ptr.To(time.Second)}, epoch)
 	if err := state.StoreChanged(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
 		t.Errorf("want only the changed record stored, got %v, error %v", to.stored, err)
 	}
@@ -119,8 +119,8 @@ func TestStoreGoesOn(t *testing.T) {
 		declare(t, state, id, handlers.Policy{}, "fn")
 	}
 	conclude(t, state, "fn/a", execution.Outcome{Final: true}, epoch)
-	conclude(t, state, "fn/b", execution.Outcome{Final: true, Err: errBoo}, epoch)
-	to := &ledger{}
+	conclude(t, state, "fn/b", execution.Outcome{Final: true, Err: errOrdinary}, epoch)
+	to := &recordingStorage{}
 	if err := state.StoreChanged(to, nil, nil); err != nil || !cmp.Equal([]string{"fn/a"}, to.purged) ||
 		!cmp.Equal([]string{"fn", "fn/b"}, to.stored) {
 		t.Errorf("got %+v, error %v", to, err)
@@ -129,7 +129,7 @@ func TestStoreGoesOn(t *testing.T) {
 		t.Errorf("want the error of a storage that panics, got %v", err)
 	}
 	state.MarkWritten()
-	again := &ledger{}
+	again := &recordingStorage{}
 	if err := state.StoreChanged(again, nil, nil); err != nil || again.stored != nil || again.purged != nil {
 		t.Errorf("written records are stored again: %+v, error %v", again, err)
 	}
@@ -161,7 +161,7 @@ func TestPurge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// "sub" is selected but not owned, like a sub-handler.
 			state := restore(t, held, []string{"none", "now", "old"}, []string{"now", "sub"}, "update")
-			to := &ledger{}
+			to := &recordingStorage{}
 			if err := tc.purge(state, to); err != nil {
 				t.Error(err)
 			}
@@ -205,7 +205,7 @@ func TestStoreForeignForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			to := &ledger{}
+			to := &recordingStorage{}
 			if err := state.StoreChanged(to, nil, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -12,15 +12,15 @@ import (
 
 // partMessageLimit is the number of JSON bytes of a sub-handler's error text in its record: there can be hundreds of
 // sub-handlers. The log has the whole text.
-const partMessageLimit = 256
+const subMessageLimit = 256
 
 // longest is the largest text that a record of a sub-handler can have, with its ellipsis as JSON.
-var longest = strings.Repeat("x", partMessageLimit+len(`\u2026`))
+var longestMessage = strings.Repeat("x", subMessageLimit+len(`\u2026`))
 
-// parts are the sub-handlers of one handler that were declared in this process.
-type parts struct {
-	direct []*HandlerState          // the handler's own sub-handlers
-	all    map[string]*HandlerState // those of all levels, by their ids
+// declaredSubs are the sub-handlers of one handler that were declared in this process.
+type declaredSubs struct {
+	directSubs []*HandlerState          // the handler's own sub-handlers
+	byID       map[string]*HandlerState // those of all levels, by their ids
 }
 
 // RestoreSub restores the state of a sub-handler from the object, or makes a new one. The ancestors are ids, the
@@ -34,12 +34,13 @@ func (s *State) RestoreSub(h *handlers.Handler, ancestors []string, now time.Tim
 		if e, err = s.loadSub(h.ID, h.FormerIDs, parent, now); err != nil {
 			return nil, err
 		}
-		e.level, e.own, e.Timed = len(ancestors), len(parent.relativeID(h.ID)), h.Policy.Timeout != nil
+		e.level, e.relativeIDLength, e.HasTimeout = len(ancestors), len(parent.relativeID(h.ID)),
+			h.Policy.Timeout != nil
 		s.addState(e)
 	}
 	for i, ancestor := range ancestors {
 		if a := s.byID[ancestor]; a != nil {
-			a.addPart(e, i == len(ancestors)-1)
+			a.addDeclaredSub(e, i == len(ancestors)-1)
 		}
 	}
 	return e, nil
@@ -71,7 +72,7 @@ func (s *State) loadSub(
 	for _, known := range append([]string{id}, former...) {
 		if parent.hasSucceeded(known) {
 			// The record only has the name, so one attempt is assumed, and the end is now.
-			e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
+			e.Retries, e.Success, e.Stopped, e.isNamedByParent = 1, true, &now, true
 			break
 		}
 		record, err := s.FetchRecord(known)
@@ -84,10 +85,10 @@ func (s *State) loadSub(
 			break
 		}
 	}
-	e.former = former
-	e.Active, e.sub, e.compact = true, true, s.Compact
-	e.Postponed = e.Retries == 0 && e.loaded == nil
-	e.named = e.named || e.compact && e.Success
+	e.formerIDs = former
+	e.Active, e.isSub, e.compact = true, true, s.Compact
+	e.Postponed = e.Retries == 0 && e.storedRecord == nil
+	e.isNamedByParent = e.isNamedByParent || e.compact && e.Success
 	// Only sub-handlers without progress wait for room: others already occupy theirs.
 	return e, nil
 }
@@ -99,22 +100,22 @@ func (e *HandlerState) hasSucceeded(id string) bool {
 	return found
 }
 
-// addPart adds a sub-handler, or one of a sub-handler, to the handler's parts.
-func (e *HandlerState) addPart(met *HandlerState, direct bool) {
-	if e.parts == nil {
-		e.parts = &parts{all: map[string]*HandlerState{}}
+// addDeclaredSub adds a sub-handler, or one of a sub-handler, to the handler's parts.
+func (e *HandlerState) addDeclaredSub(met *HandlerState, direct bool) {
+	if e.declaredSubs == nil {
+		e.declaredSubs = &declaredSubs{byID: map[string]*HandlerState{}}
 	}
-	if e.parts.all[met.ID] != nil {
+	if e.declaredSubs.byID[met.ID] != nil {
 		return
 	}
-	e.parts.all[met.ID] = met
+	e.declaredSubs.byID[met.ID] = met
 	if direct {
-		e.parts.direct = append(e.parts.direct, met)
+		e.declaredSubs.directSubs = append(e.declaredSubs.directSubs, met)
 	}
 }
 
 // IsSub reports whether the handler is a sub-handler.
-func (e *HandlerState) IsSub() bool { return e.sub }
+func (e *HandlerState) IsSub() bool { return e.isSub }
 
 // relativeID returns the id without the prefix of the handler.
 func (e *HandlerState) relativeID(id string) string {
@@ -124,23 +125,23 @@ func (e *HandlerState) relativeID(id string) string {
 // LargestRecord returns the record with the largest additions that the next attempt can make.
 func (e *HandlerState) LargestRecord(now time.Time) progress.Record {
 	r := e.AsRecord()
-	r.Stopped, r.Delayed, r.Message = nil, &now, &longest
+	r.Stopped, r.Delayed, r.Message = nil, &now, &longestMessage
 	return r
 }
 
 // IsStored reports whether the object has a record of the handler.
-func (e *HandlerState) IsStored() bool { return e.loaded != nil }
+func (e *HandlerState) IsStored() bool { return e.storedRecord != nil }
 
 // HasProgress reports whether the handler was called, or has a record for another reason: it already has room on the
 // object.
 func (e *HandlerState) HasProgress() bool {
-	return e.Retries > 0 || e.loaded != nil || e.Awaited != nil
+	return e.Retries > 0 || e.storedRecord != nil || e.Awaited != nil
 }
 
 // ReferenceSizes returns the number of bytes that name a succeeded sub-handler in the record of its parent. A
 // sub-handler with its own record is referred to by the records of all levels above it, with each bytes.
 func (e *HandlerState) ReferenceSizes() (bytes, levels, each int) {
-	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
+	return e.relativeIDLength + len(`"",`), e.level, len(e.ID) + len(`"",`)
 }
 
 // sortedDistinct returns the texts sorted, without duplicates. The argument is not modified.
@@ -166,25 +167,25 @@ func isDistinct(texts []string) bool {
 // DetachObject drops the reference to the object, to free its memory. [State.FetchRecord] then finds no more records.
 func (s *State) DetachObject() {
 	s.ForgetRecords()
-	s.read = func(string) (*progress.Record, error) { return nil, nil }
+	s.readRecord = func(string) (*progress.Record, error) { return nil, nil }
 }
 
 // FetchRecord returns the record of any handler on the object; nil if there is none. It reads each record once.
 func (s *State) FetchRecord(id string) (*progress.Record, error) {
 	if e := s.byID[id]; e != nil {
-		return e.loaded, nil
+		return e.storedRecord, nil
 	}
-	record, known := s.others[id]
+	record, known := s.otherRecords[id]
 	// owned records were read by [RestoreState]: without a state, there is none
-	if known || slices.Contains(s.owned, id) {
+	if known || slices.Contains(s.ownedIDs, id) {
 		return record, nil
 	}
-	record, err := s.read(id)
+	record, err := s.readRecord(id)
 	if err == nil {
-		if s.others == nil {
-			s.others = map[string]*progress.Record{}
+		if s.otherRecords == nil {
+			s.otherRecords = map[string]*progress.Record{}
 		}
-		s.others[id] = record
+		s.otherRecords[id] = record
 	}
 	return record, err
 }

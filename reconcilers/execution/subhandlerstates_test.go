@@ -29,7 +29,7 @@ func declare(
 // TestSubHandlersWithRecords shows which sub-handlers get a record: in the compact form only those with progress to
 // store, since hundreds of records would not fit.
 func TestSubHandlersWithRecords(t *testing.T) {
-	retried := execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}
+	retried := execution.Outcome{Err: errOrdinary, Delay: ptr.To(time.Second)}
 	for name, tc := range map[string]struct {
 		reason  string
 		policy  handlers.Policy
@@ -90,7 +90,7 @@ func TestSubHandlersWithRecords(t *testing.T) {
 		"Failed": {
 			"a failed sub-handler has a record of its error", handlers.Policy{}, nil,
 			func(t *testing.T, s *execution.State, e *execution.HandlerState) {
-				conclude(t, s, e.ID, execution.Outcome{Final: true, Err: errBoo}, epoch)
+				conclude(t, s, e.ID, execution.Outcome{Final: true, Err: errOrdinary}, epoch)
 			}, true, true,
 		},
 	} {
@@ -109,7 +109,7 @@ func TestSubHandlersWithRecords(t *testing.T) {
 				if got := e.NeedsRecord(); got != want {
 					t.Errorf("%s: compact %v: has a record: %v, want %v", tc.reason, compact, got, want)
 				}
-				refs, to := state.ActiveRecords()["fn"].Subrefs, &ledger{}
+				refs, to := state.ActiveRecords()["fn"].Subrefs, &recordingStorage{}
 				if err := state.StoreChanged(to, nil, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -124,7 +124,7 @@ func TestSubHandlersWithRecords(t *testing.T) {
 					t.Errorf("%s: compact %v: purged %v", tc.reason, compact, to.purged)
 				}
 				state.MarkWritten()
-				again := &ledger{}
+				again := &recordingStorage{}
 				if state.StoreChanged(again, nil, nil) != nil || again.stored != nil || again.purged != nil {
 					t.Errorf("written records are stored again: %+v", again)
 				}
@@ -147,7 +147,7 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		"Running":   {"a running parent names all successes", nil, []string{"a", "b"}},
 		"Succeeded": {"a successful parent names no successes", &execution.Outcome{Final: true}, nil},
 		"Failed": {"a failed parent names one success, to show that there are some",
-			&execution.Outcome{Final: true, Err: errBoo}, []string{"a"}},
+			&execution.Outcome{Final: true, Err: errOrdinary}, []string{"a"}},
 	} {
 		state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 		state.Compact = true
@@ -194,12 +194,12 @@ func TestSubHandlersThatCannotBeRead(t *testing.T) {
 		if id == "fn" {
 			return nil, nil
 		}
-		return nil, errBoo
+		return nil, errOrdinary
 	}, []string{"fn"}, []string{"fn"}, "create", epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := state.RestoreSub(&handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errBoo) ||
+	if _, err := state.RestoreSub(&handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errOrdinary) ||
 		!strings.Contains(err.Error(), `"fn/a"`) {
 		t.Errorf("want an error that names the sub-handler, got %v", err)
 	}
@@ -209,7 +209,7 @@ func TestSubHandlersThatCannotBeRead(t *testing.T) {
 func TestTried(t *testing.T) {
 	held := records{"a": {Retries: ptr.To(int64(0))}, "b": {Retries: ptr.To(int64(1))}}
 	state := restore(t, held, []string{"a", "b", "c", "d"}, []string{"a", "b", "c", "d"}, "create")
-	wait := execution.PendingError{Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: at(60)}}
+	wait := execution.PendingError{Delay: time.Hour, Wait: progress.Wait{Child: "ConfigMap a", Until: at(60)}}
 	conclude(t, state, "d", execution.Limits{}.PendingOutcome(&wait), epoch)
 	for id, want := range map[string]bool{"a": true, "b": true, "c": false, "d": true} {
 		if got := state.StateOf(id).HasProgress(); got != want {
@@ -258,7 +258,7 @@ func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 		t.Errorf("want room reserved for the longest message, got %d bytes", len(*reserved.Message))
 	}
 	terse := declare(t, state, "fn/terse", handlers.Policy{}, "fn")
-	terse.Terse = true
+	terse.IsMessageCapped = true
 	conclude(t, state, "fn/terse", long, epoch)
 	if size(terse) != 0 {
 		t.Errorf("want no message without room, got %d bytes", size(terse))
@@ -286,7 +286,7 @@ func TestNaming(t *testing.T) {
 }
 
 // panicking is a storage whose Purge method panics.
-type panicking struct{ ledger }
+type panicking struct{ recordingStorage }
 
 func (p *panicking) Purge(_, _ map[string]any, id string) {
 	p.purged = append(p.purged, id)

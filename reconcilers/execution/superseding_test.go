@@ -103,15 +103,15 @@ func TestRepurpose(t *testing.T) {
 }
 
 func TestRevise(t *testing.T) {
-	refused := execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}
+	refused := execution.Outcome{Err: errOrdinary, Delay: ptr.To(time.Minute)}
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: []string{"a/x"}}, epoch)
+	conclude(t, state, "a", execution.Outcome{Err: errOrdinary, Subrefs: []string{"a/x"}}, epoch)
 	before := *state.StateOf("a")
 	conclude(t, state, "a", execution.Outcome{Final: true, Subrefs: []string{"a/y"}}, at(1))
 
 	state.ReviseOutcome("z", before, refused, at(1))
 	state.ReviseOutcome("a", before, refused, at(1))
-	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
+	want := []stateSummary{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, at(1))); d != "" {
 		t.Errorf("want the second attempt failed and counted once: -want, +got:\n%s", d)
 	}
@@ -122,7 +122,7 @@ func TestRevise(t *testing.T) {
 
 func TestReviseUnknownHandler(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, nil, "create")
-	state.ReviseOutcome("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch)
+	state.ReviseOutcome("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errOrdinary}, epoch)
 	if len(state.AllStates()) != 0 {
 		t.Error("revising an unknown handler has created an account")
 	}
@@ -134,12 +134,13 @@ func TestReviseOfAFormerPass(t *testing.T) {
 		t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create",
 	)
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	state.ReviseOutcome("a", *former.StateOf("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
-	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
+	state.ReviseOutcome("a", *former.StateOf("a"), execution.Outcome{Err: errOrdinary, Delay: ptr.To(time.Minute)},
+		epoch)
+	want := []stateSummary{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, epoch)); d != "" {
 		t.Errorf("want the selection of the present pass: -want, +got:\n%s", d)
 	}
-	to := &ledger{}
+	to := &recordingStorage{}
 	if err := state.StoreChanged(to, nil, nil); err != nil || !cmp.Equal([]string{"a"}, to.stored) {
 		t.Errorf("want the revised record stored, got %v, error %v", to.stored, err)
 	}

@@ -18,7 +18,7 @@ func TestTraces(t *testing.T) {
 	limits := execution.Limits{Backoff: time.Minute}
 	retry, done := limits.OutcomeOf(errors.New("not yet")), limits.OutcomeOf(nil)
 	retry.Trace, done.Trace = first, first
-	waits := limits.PendingOutcome(&execution.PendingError{Awaited: progress.Wait{Child: "a", Until: at(60)}})
+	waits := limits.PendingOutcome(&execution.PendingError{Wait: progress.Wait{Child: "a", Until: at(60)}})
 	waits.Trace = first
 	for name, tc := range map[string]struct {
 		reason  string

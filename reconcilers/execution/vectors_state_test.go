@@ -129,7 +129,7 @@ func snapshot(state *execution.State, now time.Time) map[string]any {
 		if e.Active {
 			active = append(active, e.ID)
 		}
-		if e.Account().WaitReason(now).Why == "" {
+		if e.Account().WaitReason(now).Reason == "" {
 			awakened = append(awakened, e.ID)
 		}
 		if e.IsFinished() {

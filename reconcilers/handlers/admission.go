@@ -36,10 +36,10 @@ type AdmissionRequest struct {
 	// creation.
 	Object, Old *jsontext.LazyObject
 
-	mu       sync.Mutex // guards the fields below: handlers of one request can run concurrently
-	warnings []string
-	merge    map[string]any
-	kept     map[any]any // the values of [AdmissionRequest.SharedValue]
+	mu           sync.Mutex // guards the fields below: handlers of one request can run concurrently
+	warnings     []string
+	merge        map[string]any
+	sharedValues map[any]any // the values of [AdmissionRequest.SharedValue]
 }
 
 // ReviewedObject returns the new state of the object, or its present state if the request is a deletion.
@@ -92,13 +92,13 @@ func (a *AdmissionRequest) Warnings() []string {
 func (a *AdmissionRequest) SharedValue(key any, fresh func() any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	value, found := a.kept[key]
+	value, found := a.sharedValues[key]
 	if !found {
 		value = fresh()
-		if a.kept == nil {
-			a.kept = map[any]any{}
+		if a.sharedValues == nil {
+			a.sharedValues = map[any]any{}
 		}
-		a.kept[key] = value
+		a.sharedValues[key] = value
 	}
 	return value
 }

@@ -20,8 +20,8 @@ import (
 // Func is a user's function with its types erased.
 type Func func(ctx context.Context, call *Invocation) error
 
-// Writes changes the object of a running function.
-type Writes interface {
+// ObjectWriter changes the object of a running function.
+type ObjectWriter interface {
 	// AddTransform applies the transformation to the working copy now, and to the real object with the next write.
 	AddTransform(patching.Transform) error
 	// SetResult sets the value to be written to status.<id> if the attempt succeeds.
@@ -71,28 +71,29 @@ type Invocation struct {
 	// Object is the working copy of this call. It includes the changes of earlier handlers. It is nil as long as the
 	// object is only Given: concurrent callers must use [Invocation.WorkingCopy], which makes the copy under the lock.
 	Object map[string]any
-	// Given is the encoded object that Object would be a copy of, until the function changes the object. It saves
-	// decoding for functions that decode the text themselves. It is shared: callers must not modify it.
-	Given *jsontext.LazyObject
+	// EncodedObject is the encoded object that Object would be a copy of, until the function changes the object. It
+	// saves decoding for functions that decode the text themselves. It is shared: callers must not modify it.
+	EncodedObject *jsontext.LazyObject
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
 	// Started is when the handler was first selected for the cause.
 	Started time.Time
-	// Writes changes the object.
-	Writes Writes
+	// Writer changes the object.
+	Writer ObjectWriter
 	// Subs runs sub-handlers; nil if the handler cannot have any.
 	Subs Subs
 	// Events posts Kubernetes events about the object.
 	Events EventPoster
-	// Newest returns the newest known state of the object; nil if the object is gone. It can be called concurrently.
-	// The returned map is shared: callers must not modify it. Newest is nil if the cause is up to date, as in filters.
-	Newest interface {
+	// LatestState returns the newest known state of the object; nil if the object is gone. It can be called
+	// concurrently. The returned map is shared: callers must not modify it. Newest is nil if the cause is up to date,
+	// as in filters.
+	LatestState interface {
 		Latest(key types.NamespacedName, uid types.UID) map[string]any
 	}
-	// Live is the live object of a background handler; nil for other families.
-	Live LiveObject
-	// Waited is the last child that the handler waited for, if the record has it.
-	Waited progress.Wait
+	// LiveObject is the live object of a background handler; nil for other families.
+	LiveObject LiveObject
+	// LastWait is the last child that the handler waited for, if the record has it.
+	LastWait progress.Wait
 	// Trace is the trace context of the former attempts; empty if there is none. An observer can set it: the next
 	// attempts get the new value.
 	Trace progress.Trace
@@ -107,8 +108,8 @@ type Invocation struct {
 // IndexFunc returns the entries of an object for the index. If keep is true, the object keeps its present entries.
 type IndexFunc func(ctx context.Context, call *Invocation) (entries map[any]any, keep bool, err error)
 
-// Indexed stores the index entries of objects.
-type Indexed interface {
+// EntryStore stores the index entries of objects.
+type EntryStore interface {
 	// ReplaceEntries makes the entries the only ones of the object.
 	ReplaceEntries(origin types.UID, entries map[any]any)
 	// RemoveEntries removes all entries of the object.
@@ -117,8 +118,8 @@ type Indexed interface {
 
 // IndexWork holds the work of an indexing handler: Call returns the entries, and Into stores them.
 type IndexWork struct {
-	Call IndexFunc
-	Into Indexed
+	Call  IndexFunc
+	Store EntryStore
 }
 
 // Notifier reports its changes to functions. Indices implement it.
@@ -132,7 +133,7 @@ func (i *IndexWork) sameTarget(other *IndexWork) bool {
 	if i == nil || other == nil {
 		return i == other
 	}
-	return i.Into == other.Into
+	return i.Store == other.Store
 }
 
 // DecodedObject returns the decoded object of the cause for a call of the handler. It returns nil for a function that
@@ -149,10 +150,10 @@ func (h *Handler) DecodedObject(c *cause.Cause) (map[string]any, error) {
 func (c *Invocation) WorkingCopy() (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Object != nil || !c.Given.IsEncoded() {
+	if c.Object != nil || !c.EncodedObject.IsEncoded() {
 		return c.Object, nil
 	}
-	object, err := c.Given.Value()
+	object, err := c.EncodedObject.Value()
 	c.Object = runtime.DeepCopyJSON(object)
 	return c.Object, err
 }

@@ -74,10 +74,10 @@ func (h *Handler) PresentState(c *cause.Cause) map[string]any {
 
 // CriteriaSight returns the widest part of the object that the criteria of the handler depend on.
 func (h *Handler) CriteriaSight() requirements.Sight {
-	if len(h.Words.Filters) < len(h.Filters) {
+	if len(h.FilterDescriptions.Filters) < len(h.Filters) {
 		return requirements.SeesChange // a filter without words can depend on anything
 	}
-	sees := h.Words.WidestSight()
+	sees := h.FilterDescriptions.WidestSight()
 	if h.Field != nil {
 		sees = min(sees, requirements.SightOf(h.Field))
 	}

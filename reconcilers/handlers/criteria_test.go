@@ -128,7 +128,7 @@ func TestHolds(t *testing.T) {
 		want    bool
 	}{
 		"Daemon": {"a daemon holds a deleted object until it is stopped",
-			handlers.Handler{Family: handlers.Spawning}, true},
+			handlers.Handler{Family: handlers.Background}, true},
 		"Deletion": {"a delete handler holds a deleted object until it is called",
 			handlers.Handler{Reason: cause.Delete}, true},
 		"Optional": {"an optional delete handler does not hold a deleted object",
@@ -149,7 +149,7 @@ func TestHolds(t *testing.T) {
 func TestViewIsVeiled(t *testing.T) {
 	c := cause.Detect(cause.Observation{
 		Body: object{}, Old: object{"spec": object{"a": "1"}}, New: object{"spec": object{"a": "2"}},
-		Veiled: []diff.Path{{"spec", "a"}},
+		VeiledPaths: []diff.Path{{"spec", "a"}},
 	})
 	_, _, changes := (&handlers.Handler{Field: diff.Path{"spec"}}).ViewCause(c)
 	if d := cmp.Diff(diff.Diff{{Op: diff.Change, Path: diff.Path{"a"}}}, changes); d != "" {

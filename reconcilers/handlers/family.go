@@ -16,35 +16,35 @@ const (
 	// Watching handlers are called for every raw event.
 	Watching
 	// Spawning handlers run in the background: daemons and timers.
-	Spawning
+	Background
 	// Indexing handlers fill indices.
 	Indexing
 	// Admitting handlers answer admission reviews.
 	Admitting
 	// Acting handlers belong to activities, which do not have an object: startup, cleanup, login, probe.
-	Acting
+	Activity
 	// Owning handlers make the operator watch a kind of children, for the handlers of their owners. They are never
 	// called.
-	Owning
+	Parent
 	// Tending handlers are called for events of the children that the handled objects own.
-	Tending
+	Child
 	// Reporting handlers do not have a function: an object that matches one gets conditions about its other handlers.
-	Reporting
+	Condition
 )
 
 // WritesObjects reports whether the engine stores anything on the objects for handlers of the family.
 func (h *Handler) WritesObjects() bool {
-	return h.Family != Watching && h.Family != Owning && h.Family != Tending
+	return h.Family != Watching && h.Family != Parent && h.Family != Child
 }
 
 // IsForChildren reports whether the handler is called for the children that the given Owning handler watches.
 func (h *Handler) IsForChildren(watched *Handler) bool {
-	return h.Family == Tending && watched.Family == Owning && h.Owned == watched
+	return h.Family == Child && watched.Family == Parent && h.ParentHandler == watched
 }
 
 // EssenceField returns the handler's field, if the essence must include it for the handler; nil otherwise.
 func (h *Handler) EssenceField() diff.Path {
-	if h.Family == Changing || h.Family == Watching || h.Family == Spawning {
+	if h.Family == Changing || h.Family == Watching || h.Family == Background {
 		return h.Field
 	}
 	return nil
@@ -54,7 +54,7 @@ func (h *Handler) EssenceField() diff.Path {
 // activities are called on requests instead.
 func (h *Handler) FollowsEvents() bool {
 	switch h.Family {
-	case Owning, Reporting, Admitting, Acting:
+	case Parent, Condition, Admitting, Activity:
 		return false
 	}
 	return true
@@ -65,9 +65,9 @@ func (h *Handler) FollowsEvents() bool {
 // for example to remove their records. It returns false for handlers that do not watch objects.
 func (h *Handler) WatchedLabels() (by labels.Selector, looks bool) {
 	switch h.Family {
-	case Admitting, Acting:
+	case Admitting, Activity:
 		return nil, false
-	case Watching, Indexing, Owning:
+	case Watching, Indexing, Parent:
 		return h.Labels, true
 	}
 	return nil, true
@@ -78,11 +78,11 @@ func (h *Handler) VerbName() string {
 	switch h.Family {
 	case Watching:
 		return "event"
-	case Tending:
+	case Child:
 		return "child"
 	case Indexing:
 		return "index"
-	case Spawning:
+	case Background:
 		if h.Background != nil && h.Background.Daemon {
 			return "daemon"
 		}

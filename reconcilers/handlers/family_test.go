@@ -18,29 +18,29 @@ func TestHandlerTriggerNames(t *testing.T) {
 		on      string
 		follows bool
 	}{
-		"Owning":    {"an owning handler follows no object", handlers.Handler{Family: handlers.Owning}, "", false},
-		"Reporting": {"a reporting handler follows no object", handlers.Handler{Family: handlers.Reporting}, "", false},
+		"Owning":    {"an owning handler follows no object", handlers.Handler{Family: handlers.Parent}, "", false},
+		"Reporting": {"a reporting handler follows no object", handlers.Handler{Family: handlers.Condition}, "", false},
 		"Admitting": {"an admission handler follows no object",
 			handlers.Handler{Family: handlers.Admitting}, "", false},
-		"Acting": {"an activity handler follows no object", handlers.Handler{Family: handlers.Acting}, "", false},
+		"Acting": {"an activity handler follows no object", handlers.Handler{Family: handlers.Activity}, "", false},
 		"Watching": {"an event handler is named after events",
 			handlers.Handler{Family: handlers.Watching}, "event", true},
 		"Tending": {"a tending handler is named after children",
-			handlers.Handler{Family: handlers.Tending}, "child", true},
+			handlers.Handler{Family: handlers.Child}, "child", true},
 		"Indexing": {"an indexing handler is named after the index",
 			handlers.Handler{Family: handlers.Indexing}, "index", true},
 		"Daemon": {
 			"a background handler with a daemon is named a daemon",
-			handlers.Handler{Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}},
+			handlers.Handler{Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true}},
 			"daemon", true,
 		},
 		"Timer": {
 			"a background handler without a daemon is named a timer",
-			handlers.Handler{Family: handlers.Spawning, Background: &handlers.BackgroundOptions{}}, "timer", true,
+			handlers.Handler{Family: handlers.Background, Background: &handlers.BackgroundOptions{}}, "timer", true,
 		},
 		"Bare": {
 			"a background handler without options is named a timer",
-			handlers.Handler{Family: handlers.Spawning}, "timer", true,
+			handlers.Handler{Family: handlers.Background}, "timer", true,
 		},
 		"SubHandler": {
 			"a sub-handler is named so, whatever its reason is", handlers.Handler{Root: "parent", Reason: cause.Create},

@@ -88,7 +88,7 @@ func TestView(t *testing.T) {
 	})
 	created := cause.Detect(cause.Observation{Body: object{}, New: object{"spec": object{"a": "x"}}})
 	veiled := *c
-	veiled.Veiled = []diff.Path{{"spec", "a", "x"}}
+	veiled.VeiledPaths = []diff.Path{{"spec", "a", "x"}}
 	tests := map[string]struct {
 		reason      string
 		cause       *cause.Cause

@@ -70,8 +70,8 @@ type Handler struct {
 	// FormerIDs are the full ids under which former versions of the operator stored the progress, the result and the
 	// children of the handler.
 	FormerIDs []string
-	// Renamed has the former ids of all handlers of the kind, as a handler can read the results of any other.
-	Renamed storages.Renamed
+	// KindFormerIDs has the former ids of all handlers of the kind, as a handler can read the results of any other.
+	KindFormerIDs storages.Renamed
 	// Root is the id of the registered handler above a sub-handler of any depth; empty for registered handlers.
 	Root string
 	// Family determines when the handler is called: for changes, events, admission requests and so on.
@@ -117,45 +117,46 @@ type Handler struct {
 	// the object. The causes of these handlers may lack Old, New and Diff; admission functions read the request
 	// instead.
 	ReadsText bool
-	// Type is the Go struct into which the function of an event or index handler with ReadsText decodes the object; nil
-	// if it is not known.
-	Type reflect.Type
-	// Sparing is true for an admission handler that only does some work of the controllers earlier. It is registered
-	// only for resources that the controllers handle, and its requests have a short timeout.
-	Sparing bool
+	// DecodedType is the Go struct into which the function of an event or index handler with ReadsText decodes the
+	// object; nil if it is not known.
+	DecodedType reflect.Type
+	// IsOptimization is true for an admission handler that only does some work of the controllers earlier. It is
+	// registered only for resources that the controllers handle, and its requests have a short timeout.
+	IsOptimization bool
 	// Labels is the part of the filters that a label selector can express; nil if there is none. The API server can use
 	// it to send fewer objects, but the filters decide.
 	Labels labels.Selector
-	// Requires is the part of the other filters and of the field that requirements can express. The API server can use
-	// it to send fewer admission requests.
-	Requires []requirements.Requirement
-	// Redacted has the paths of values that are stored as digests only. It is the same for all handlers of the kind, as
-	// they share the stored configuration.
-	Redacted []diff.Path
+	// Requirements is the part of the other filters and of the field that requirements can express. The API server can
+	// use it to send fewer admission requests.
+	Requirements []requirements.Requirement
+	// RedactedPaths has the paths of values that are stored as digests only. It is the same for all handlers of the
+	// kind, as they share the stored configuration.
+	RedactedPaths []diff.Path
 	// Observe is called for each attempt; nil if there is no observer.
 	Observe AttemptObserver
-	// Reserved are the types of the conditions that only the engine sets on the objects of the kind.
-	Reserved []string
+	// ReservedConditions are the types of the conditions that only the engine sets on the objects of the kind.
+	ReservedConditions []string
 	// Background configures a background handler.
 	Background *BackgroundOptions
 	// Index has the function and the target of an index handler, which does not have Call.
 	Index *IndexWork
-	// Act is the function of an activity handler, which does not have Call. A result that is not nil becomes the result
-	// of the handler. The reason of the cause is the name of the activity, and the cause has no object.
-	Act func(ctx context.Context, call *Invocation) (result any, err error)
-	// Owned is the Owning handler that watches the children: the handler itself, or the one that a Tending handler
-	// refers to. A Tending handler without Call is not called for events, but handlers of its objects can wait for
-	// children, and drift of the children is repaired.
-	Owned *Handler
-	// Whole lets handlers wait for any object of the kind that this Owning handler watches, not only for children.
-	Whole bool
-	// Wants is the filter for the children of a Tending handler; nil accepts all. It gets a shared child, which it must
-	// not modify.
-	Wants func(ctx context.Context, child map[string]any) (bool, error)
+	// ActivityFunc is the function of an activity handler, which does not have Call. A result that is not nil becomes
+	// the result of the handler. The reason of the cause is the name of the activity, and the cause has no object.
+	ActivityFunc func(ctx context.Context, call *Invocation) (result any, err error)
+	// ParentHandler is the Owning handler that watches the children: the handler itself, or the one that a Tending
+	// handler refers to. A Tending handler without Call is not called for events, but handlers of its objects can wait
+	// for children, and drift of the children is repaired.
+	ParentHandler *Handler
+	// AllowAnyObject lets handlers wait for any object of the kind that this Owning handler watches, not only for
+	// children.
+	AllowAnyObject bool
+	// ChildFilter is the filter for the children of a Tending handler; nil accepts all. It gets a shared child, which
+	// it must not modify.
+	ChildFilter func(ctx context.Context, child map[string]any) (bool, error)
 	// Activity is the name of the activity that an activity handler belongs to. Often is true if the activity runs so
 	// frequently that its successes are not logged.
-	Activity string
-	Often    bool
+	Activity   string
+	IsFrequent bool
 	// RecheckOn are further sources that the filters read, besides the object. After each change of a source, all
 	// objects get a pass.
 	RecheckOn []Notifier
@@ -164,8 +165,8 @@ type Handler struct {
 	// Matches is called after the filters, for criteria that need more of the call than its cause, such as the
 	// admission request; nil accepts all. Its description in Words follows those of the filters.
 	Matches func(ctx context.Context, call *Invocation) (bool, error)
-	// Words describe the filters and the patterns of the field.
-	Words requirements.Words
+	// FilterDescriptions describe the filters and the patterns of the field.
+	FilterDescriptions requirements.Words
 	// After are the ids, within the parent, of the sub-handlers that must succeed before this sub-handler is called.
 	// AfterFinished are those that must finish, even if they fail.
 	After, AfterFinished []string
@@ -173,27 +174,27 @@ type Handler struct {
 	Policy Policy
 	// Call calls the function of the user. It is nil if Index or Act is set, and for handlers that are never called.
 	Call Func
-	// Function is a comparable key of the user's function. A function that is registered several times under one id is
-	// called once for a cause. Closures of one function literal have the same Function.
-	Function any
-	// Instance is a comparable key that distinguishes closures of one function literal.
-	Instance any
+	// FunctionKey is a comparable key of the user's function. A function that is registered several times under one id
+	// is called once for a cause. Closures of one function literal have the same Function.
+	FunctionKey any
+	// InstanceKey is a comparable key that distinguishes closures of one function literal.
+	InstanceKey any
 	// Location is the file:line of the registration, for messages.
 	Location string
 }
 
 // NeedsFinalizer reports whether a matching object that is being deleted must be kept until the handler is finished.
 func (h *Handler) NeedsFinalizer() bool {
-	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
+	return !h.Optional && (h.Family == Background || h.Family == Changing && h.Reason == cause.Delete)
 }
 
 // HasResult reports whether the handler can have a result under its id.
 func (h *Handler) HasResult() bool {
-	return h.StoresUnderID() || h.Family == Watching || h.Family == Tending
+	return h.StoresUnderID() || h.Family == Watching || h.Family == Child
 }
 
 // StoresUnderID reports whether the handler stores anything under its id: progress, a result or a set of children.
-func (h *Handler) StoresUnderID() bool { return h.Family == Changing || h.Family == Spawning }
+func (h *Handler) StoresUnderID() bool { return h.Family == Changing || h.Family == Background }
 
 // SeesDisappearance reports whether the handler is called for deleted objects that did not have the finalizer.
 func (h *Handler) SeesDisappearance() bool {
@@ -225,8 +226,8 @@ func (h *Handler) ViewCause(c *cause.Cause) (before, after any, changes diff.Dif
 	before, _ = diff.ResolvePath(before, h.Field)
 	after, _ = diff.ResolvePath(after, h.Field)
 	// The reduced diff must not show values that are stored as digests only.
-	if len(c.Veiled) > 0 {
-		changes = cause.VeilDiff(changes, h.Field, c.Veiled)
+	if len(c.VeiledPaths) > 0 {
+		changes = cause.VeilDiff(changes, h.Field, c.VeiledPaths)
 	}
 	return before, after, changes
 }

@@ -32,8 +32,9 @@ func SubID(parent, id string) string { return parent + "/" + id }
 func (h *Handler) AsSubHandler(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
-	own.Root, own.Reserved, own.Observe = cmp.Or(parent.Root, parent.ID), parent.Reserved, parent.Observe
-	own.FormerIDs, own.Renamed = h.formerSubIDs(parent), parent.Renamed
+	own.Root, own.ReservedConditions, own.Observe = cmp.Or(parent.Root, parent.ID), parent.ReservedConditions,
+		parent.Observe
+	own.FormerIDs, own.KindFormerIDs = h.formerSubIDs(parent), parent.KindFormerIDs
 	if h.Field == nil {
 		own.Value = parent.Value
 	}
@@ -57,7 +58,7 @@ func (h *Handler) formerSubIDs(parent *Handler) (former []string) {
 // IsTwin reports whether the other handler is another registration of the same function for the same purpose, for
 // example by two selections that share a resource. Different closures of one function literal are not twins.
 func (h *Handler) IsTwin(other *Handler) bool {
-	return h == other || h.RepeatsFunction(other) && h.Instance == other.Instance &&
+	return h == other || h.RepeatsFunction(other) && h.InstanceKey == other.InstanceKey &&
 		h.Family == other.Family && h.Reason == other.Reason &&
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index.sameTarget(other.Index) &&
 		h.Mutating == other.Mutating
@@ -66,12 +67,12 @@ func (h *Handler) IsTwin(other *Handler) bool {
 // RepeatsFunction reports whether both have the same function and id, even if they are registered for different
 // reasons.
 func (h *Handler) RepeatsFunction(other *Handler) bool {
-	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
+	return h.ID == other.ID && h.FunctionKey != nil && h.FunctionKey == other.FunctionKey
 }
 
 // ClashesWith reports whether both have the same id for different functions: they would read each other's progress.
 func (h *Handler) ClashesWith(other *Handler) bool {
-	if (h.Family == Changing || h.Family == Spawning) && h.RepeatsFunction(other) {
+	if (h.Family == Changing || h.Family == Background) && h.RepeatsFunction(other) {
 		return false // closures of one literal share the record, and one of them is called
 	}
 	return !h.IsTwin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHandlersUnderOneID(t *testing.T) {
-	one := handlers.Handler{ID: "fn", Reason: cause.Create, Function: 1}
+	one := handlers.Handler{ID: "fn", Reason: cause.Create, FunctionKey: 1}
 	tests := map[string]struct {
 		reason                 string
 		change                 func(h *handlers.Handler)
@@ -28,12 +28,12 @@ func TestHandlersUnderOneID(t *testing.T) {
 		},
 		"OtherFunction": {
 			reason:  "two functions with one id would share their progress",
-			change:  func(h *handlers.Handler) { h.Function = 2 },
+			change:  func(h *handlers.Handler) { h.FunctionKey = 2 },
 			clashes: true,
 		},
 		"UnknownFunction": {
 			reason:  "an unknown function differs from any other",
-			change:  func(h *handlers.Handler) { h.Function = nil },
+			change:  func(h *handlers.Handler) { h.FunctionKey = nil },
 			clashes: true,
 		},
 		"OtherFamily": {
@@ -64,12 +64,12 @@ func TestFamilies(t *testing.T) {
 		Writes, Field bool
 	}
 	for family, want := range map[handlers.Family]facts{
-		handlers.Changing:  {handlers.ErrorsTemporary, true, true},
-		handlers.Watching:  {handlers.ErrorsIgnored, false, true},
-		handlers.Spawning:  {handlers.ErrorsTemporary, true, true},
-		handlers.Indexing:  {handlers.ErrorsIgnored, true, false},
-		handlers.Admitting: {handlers.ErrorsTemporary, true, false},
-		handlers.Acting:    {handlers.ErrorsTemporary, true, false},
+		handlers.Changing:   {handlers.ErrorsTemporary, true, true},
+		handlers.Watching:   {handlers.ErrorsIgnored, false, true},
+		handlers.Background: {handlers.ErrorsTemporary, true, true},
+		handlers.Indexing:   {handlers.ErrorsIgnored, true, false},
+		handlers.Admitting:  {handlers.ErrorsTemporary, true, false},
+		handlers.Activity:   {handlers.ErrorsTemporary, true, false},
 	} {
 		h := handlers.Handler{Family: family, Field: diff.Path{"spec"}}
 		got := facts{h.ErrorsByDefault(), h.WritesObjects(), h.EssenceField() != nil}

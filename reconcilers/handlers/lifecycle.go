@@ -47,16 +47,16 @@ var (
 )
 
 // byFunction is the name of all lifecycles by functions.
-const byFunction = "LifecycleFunc"
+const lifecycleFuncName = "LifecycleFunc"
 
 // LifecycleFunc returns a lifecycle that calls a function of the user to pick.
 func LifecycleFunc(pick pickFunc) Lifecycle {
-	return Lifecycle{&lifecycle{name: byFunction, single: true, pick: pick}}
+	return Lifecycle{&lifecycle{name: lifecycleFuncName, single: true, pick: pick}}
 }
 
 // IsValid reports whether the lifecycle can pick handlers: the function of LifecycleFunc must not be nil.
 func (l Lifecycle) IsValid() bool {
-	return l.kind == nil || l.kind.name != byFunction || l.kind.pick != nil
+	return l.kind == nil || l.kind.name != lifecycleFuncName || l.kind.pick != nil
 }
 
 // PicksOne reports whether handlers that become due during a pass wait for the next one. That is so if the lifecycle

@@ -9,14 +9,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-type seen struct{}
+type observerKey struct{}
 
 // recordCalls returns an observer that records its calls, and the observer around it.
 func recordCalls(name string, calls *[]string) handlers.AttemptObserver {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
-		outside, _ := ctx.Value(seen{}).(string)
+		outside, _ := ctx.Value(observerKey{}).(string)
 		*calls = append(*calls, name+" in "+outside+" of "+call.Handler.ID)
-		return context.WithValue(ctx, seen{}, name), func(outcome string, _ error) {
+		return context.WithValue(ctx, observerKey{}, name), func(outcome string, _ error) {
 			*calls = append(*calls, name+" "+outcome)
 		}
 	}

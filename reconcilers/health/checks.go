@@ -19,8 +19,8 @@ type Check struct {
 type Workers struct {
 	// Kind is the kind of its objects.
 	Kind string
-	// Stuck returns descriptions of the passes that have been stuck for at least the limit.
-	Stuck func(limit time.Duration) []string
+	// StuckPasses returns descriptions of the passes that have been stuck for at least the limit.
+	StuckPasses func(limit time.Duration) []string
 }
 
 // ReadyChecks returns the readiness checks: whether the operator is serving, or why not. A paused operator is ready,
@@ -38,7 +38,7 @@ func (h *Health) ReadyChecks() []Check {
 // checkWatches fails for each resource that has not had a watch for longer than the limit.
 func (h *Health) checkWatches() error {
 	h.mu.Lock()
-	limit := h.limits.Silence
+	limit := h.limits.SilenceTimeout
 	h.mu.Unlock()
 	return h.checkScopes(func(s *WatchedScope) error { return s.checkWatched(limit) })
 }
@@ -46,7 +46,7 @@ func (h *Health) checkWatches() error {
 // checkIndices fails until the indices have the first listings of their resources: handlers wait for them.
 func (h *Health) checkIndices() error {
 	h.mu.Lock()
-	unfilled := h.unfilled
+	unfilled := h.unfilledIndices
 	h.mu.Unlock() // called without the lock: it takes the lock of another package
 	if missing := unfilled(); len(missing) > 0 {
 		return fmt.Errorf("handlers wait until the indexed resources are listed: %s", strings.Join(missing, ", "))
@@ -86,10 +86,10 @@ func (h *Health) checkDiscovery() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case !h.asked:
+	case !h.hasDiscovered:
 		return errors.New("the API server has not answered yet")
-	case len(h.unanswered) > 0:
-		return fmt.Errorf("the API server has not answered yet for: %s", strings.Join(h.unanswered, ", "))
+	case len(h.unansweredSelectors) > 0:
+		return fmt.Errorf("the API server has not answered yet for: %s", strings.Join(h.unansweredSelectors, ", "))
 	default:
 		return nil
 	}
@@ -111,7 +111,7 @@ func (h *Health) checkScopes(check func(*WatchedScope) error) error {
 // checkWorkers fails for stuck workers. It also applies during a pause: a pause does not end a stuck handler.
 func (h *Health) checkWorkers() error {
 	h.mu.Lock()
-	limit := h.limits.Stuck
+	limit := h.limits.StuckTimeout
 	employed := slices.SortedFunc(maps.Keys(h.workers), func(a, b *Workers) int {
 		return strings.Compare(a.Kind, b.Kind)
 	})
@@ -121,7 +121,7 @@ func (h *Health) checkWorkers() error {
 	}
 	var wrong []error
 	for _, w := range employed {
-		if stuck := w.Stuck(limit); len(stuck) > 0 {
+		if stuck := w.StuckPasses(limit); len(stuck) > 0 {
 			wrong = append(wrong, fmt.Errorf("%s: %s", w.Kind, strings.Join(stuck, "; ")))
 		}
 	}

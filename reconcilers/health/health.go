@@ -11,31 +11,31 @@ import (
 // The defaults of Limits.
 const (
 	// DefaultSilence is the default time that a resource can be without a watch.
-	DefaultSilence = 70 * time.Second
+	DefaultSilenceTimeout = 70 * time.Second
 	// DefaultStuck is long, as its end can restart the process.
-	DefaultStuck = 10 * time.Minute
+	DefaultStuckTimeout = 10 * time.Minute
 )
 
 // CheckLimits are the settings of a Health. Zero values mean the defaults.
 type CheckLimits struct {
-	// Silence is the time that a resource can be without a watch; a negative value means DefaultSilence.
-	Silence time.Duration
-	// Stuck is the time that a worker can be stuck; a negative value disables the check.
-	Stuck time.Duration
+	// SilenceTimeout is the time that a resource can be without a watch; a negative value means DefaultSilence.
+	SilenceTimeout time.Duration
+	// StuckTimeout is the time that a worker can be stuck; a negative value disables the check.
+	StuckTimeout time.Duration
 }
 
 // Health collects the reports of the parts of one operator. It can be used concurrently. A nil Health ignores all
 // reports.
 type Health struct {
-	mu         sync.Mutex // guards the fields below
-	limits     CheckLimits
-	stage      Stage
-	serving    func() bool              // nil until [Health.ReportServing]
-	unfilled   func() []string          // returns the indexed resources without a listing
-	asked      bool                     // the resources were looked up
-	unanswered []string                 // the selectors without an answer of the API server
-	scopes     map[string]*WatchedScope // by name
-	workers    map[*Workers]struct{}
+	mu                  sync.Mutex // guards the fields below
+	limits              CheckLimits
+	stage               Stage
+	servingCheck        func() bool              // nil until [Health.ReportServing]
+	unfilledIndices     func() []string          // returns the indexed resources without a listing
+	hasDiscovered       bool                     // the resources were looked up
+	unansweredSelectors []string                 // the selectors without an answer of the API server
+	scopes              map[string]*WatchedScope // by name
+	workers             map[*Workers]struct{}
 }
 
 // Stage is the progress of an operator towards its start.
@@ -61,9 +61,9 @@ func New() *Health {
 
 // SetLimits replaces the limits: the settings can be known later than the first reports.
 func (h *Health) SetLimits(limits CheckLimits) {
-	limits.Stuck = cmp.Or(limits.Stuck, DefaultStuck)
-	if limits.Silence <= 0 {
-		limits.Silence = DefaultSilence
+	limits.StuckTimeout = cmp.Or(limits.StuckTimeout, DefaultStuckTimeout)
+	if limits.SilenceTimeout <= 0 {
+		limits.SilenceTimeout = DefaultSilenceTimeout
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,13 +88,13 @@ func (h *Health) ReportServing(ctx context.Context, open func() bool, unfilled f
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.serving, h.unfilled = func() bool { return ctx.Err() == nil && open() }, unfilled
+	h.servingCheck, h.unfilledIndices = func() bool { return ctx.Err() == nil && open() }, unfilled
 }
 
 // isServing reports whether the operator should be serving now.
 func (h *Health) isServing() bool {
 	h.mu.Lock()
-	serving := h.serving // call it without the lock: it takes the lock of the gate
+	serving := h.servingCheck // call it without the lock: it takes the lock of the gate
 	h.mu.Unlock()
 	return serving != nil && serving()
 }
@@ -107,7 +107,7 @@ func (h *Health) AnnounceScopes(scopes, unanswered []string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked, h.unanswered = true, unanswered
+	h.hasDiscovered, h.unansweredSelectors = true, unanswered
 	for name := range h.scopes {
 		if !slices.Contains(scopes, name) {
 			delete(h.scopes, name)
@@ -115,7 +115,7 @@ func (h *Health) AnnounceScopes(scopes, unanswered []string) {
 	}
 	for _, name := range scopes {
 		if h.scopes[name] == nil {
-			h.scopes[name] = &WatchedScope{name: name, lost: time.Now()} // the time without a watch begins now
+			h.scopes[name] = &WatchedScope{name: name, lastWatchEnd: time.Now()} // the time without a watch begins now
 		}
 	}
 }
@@ -146,12 +146,12 @@ func (h *Health) AddWorkers(w *Workers) (dismiss func()) {
 }
 
 // polling is the interval at which [Health.WaitUntilReady] runs the checks.
-const polling = 100 * time.Millisecond
+const pollInterval = 100 * time.Millisecond
 
 // WaitUntilReady waits until the operator serves and all checks of [Health.ReadyChecks] pass. It returns false if the
 // context ends first.
 func (h *Health) WaitUntilReady(ctx context.Context) bool {
-	ticker := time.NewTicker(polling)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		if h.isReady() {

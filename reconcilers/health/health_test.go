@@ -16,8 +16,8 @@ import (
 
 const minute = time.Minute
 
-// failing returns the checks that fail, as "name: text".
-func failing(checks []health.Check) (all []string) {
+// failingChecks returns the checks that fail, as "name: text".
+func failingChecks(checks []health.Check) (all []string) {
 	for _, check := range checks {
 		if err := check.Run(); err != nil {
 			all = append(all, check.Name+": "+err.Error())
@@ -26,23 +26,23 @@ func failing(checks []health.Check) (all []string) {
 	return all
 }
 
-func want(t *testing.T, reason string, checks []health.Check, texts ...string) {
+func requireFailures(t *testing.T, reason string, checks []health.Check, texts ...string) {
 	t.Helper()
-	if d := cmp.Diff(texts, failing(checks)); d != "" {
+	if d := cmp.Diff(texts, failingChecks(checks)); d != "" {
 		t.Errorf("%s (-want, +got):\n%s", reason, d)
 	}
 }
 
-// filled reports that no index is awaited.
-func filled() []string { return nil }
+// noUnfilledIndices reports that no index is awaited.
+func noUnfilledIndices() []string { return nil }
 
-func open() bool { return true }
+func alwaysOpen() bool { return true }
 
-// serving returns the health of an operator that serves the scopes.
-func serving(ctx context.Context, scopes ...string) *health.Health {
+// newServingHealth returns the health of an operator that serves the scopes.
+func newServingHealth(ctx context.Context, scopes ...string) *health.Health {
 	h := health.New()
 	h.ReachStage(health.Started)
-	h.ReportServing(ctx, open, filled)
+	h.ReportServing(ctx, alwaysOpen, noUnfilledIndices)
 	h.AnnounceScopes(scopes, nil)
 	return h
 }
@@ -71,8 +71,8 @@ func TestStages(t *testing.T) {
 			for _, stage := range tc.stages {
 				h.ReachStage(stage)
 			}
-			want(t, tc.reason, h.ReadyChecks(), tc.want...)
-			want(t, "alive at any stage", h.AliveChecks())
+			requireFailures(t, tc.reason, h.ReadyChecks(), tc.want...)
+			requireFailures(t, "alive at any stage", h.AliveChecks())
 		})
 	}
 }
@@ -80,13 +80,14 @@ func TestStages(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	h := health.New()
 	h.ReachStage(health.Started)
-	h.ReportServing(t.Context(), open, filled)
-	want(t, "not ready before the first answer", h.ReadyChecks(), "discovery: the API server has not answered yet")
+	h.ReportServing(t.Context(), alwaysOpen, noUnfilledIndices)
+	requireFailures(t, "not ready before the first answer", h.ReadyChecks(),
+		"discovery: the API server has not answered yet")
 	h.AnnounceScopes(nil, []string{"pods", "nodes"})
-	want(t, "unanswered resources are listed",
+	requireFailures(t, "unanswered resources are listed",
 		h.ReadyChecks(), "discovery: the API server has not answered yet for: pods, nodes")
 	h.AnnounceScopes(nil, nil)
-	want(t, "ready if there is nothing to serve", h.ReadyChecks())
+	requireFailures(t, "ready if there is nothing to serve", h.ReadyChecks())
 }
 
 // TestPauses shows that resources are listed again after a pause, while the served resources are known from before.
@@ -94,70 +95,72 @@ func TestPauses(t *testing.T) {
 	paused := false
 	h := health.New()
 	h.ReachStage(health.Started)
-	h.ReportServing(t.Context(), func() bool { return !paused }, filled)
+	h.ReportServing(t.Context(), func() bool { return !paused }, noUnfilledIndices)
 	h.AnnounceScopes([]string{"a"}, nil)
 	h.Scope("a").ReportSynced()
-	want(t, "ready after the list", h.ReadyChecks())
+	requireFailures(t, "ready after the list", h.ReadyChecks())
 	paused = true
 	h.Scope("a").ReportEnd()
 	h.AnnounceScopes([]string{"a"}, []string{"nodes"})
-	want(t, "ready during the pause", h.ReadyChecks())
+	requireFailures(t, "ready during the pause", h.ReadyChecks())
 	ctx, stop := context.WithCancel(t.Context())
 	if stop(); h.WaitUntilReady(ctx) {
 		t.Error("AtWork is true during the pause")
 	}
 	h.AnnounceScopes([]string{"a"}, nil)
 	paused = false
-	want(t, "not ready after the pause until the next list", h.ReadyChecks(), "caches: a: not listed yet")
+	requireFailures(t, "not ready after the pause until the next list", h.ReadyChecks(), "caches: a: not listed yet")
 	h.Scope("a").ReportStart()
 	h.Scope("a").ReportSynced()
-	want(t, "ready after the next list", h.ReadyChecks())
+	requireFailures(t, "ready after the next list", h.ReadyChecks())
 }
 
 func TestIndices(t *testing.T) {
 	waiting := []string{"pods", "nodes"}
 	h := health.New()
 	h.ReachStage(health.Started)
-	h.ReportServing(t.Context(), open, func() []string { return waiting })
+	h.ReportServing(t.Context(), alwaysOpen, func() []string { return waiting })
 	h.AnnounceScopes(nil, nil)
-	want(t, "not ready until the indexed resources are listed", h.ReadyChecks(),
+	requireFailures(t, "not ready until the indexed resources are listed", h.ReadyChecks(),
 		"indices: handlers wait until the indexed resources are listed: pods, nodes")
 	waiting = nil
-	want(t, "ready with filled indices", h.ReadyChecks())
+	requireFailures(t, "ready with filled indices", h.ReadyChecks())
 }
 
 func TestCaches(t *testing.T) {
-	h := serving(t.Context(), "b", "a", "c")
-	want(t, "all scopes without a list are reported in their order", h.ReadyChecks(),
+	h := newServingHealth(t.Context(), "b", "a", "c")
+	requireFailures(t, "all scopes without a list are reported in their order", h.ReadyChecks(),
 		"caches: a: not listed yet\nb: not listed yet\nc: not listed yet")
 	h.Scope("a").ReportSynced()
 	h.Scope("b").ReportFailure(errors.New("forbidden"))
 	h.Scope("c").ReportRefused()
-	want(t, "the error of a scope is reported, a refused scope is not",
+	requireFailures(t, "the error of a scope is reported, a refused scope is not",
 		h.ReadyChecks(), "caches: b: not listed yet: forbidden")
 	h.AnnounceScopes([]string{"a"}, nil)
-	want(t, "a scope that is not announced any more is not reported", h.ReadyChecks())
+	requireFailures(t, "a scope that is not announced any more is not reported", h.ReadyChecks())
 	h.Scope("b").ReportFailure(errors.New("too late")) // not announced any more
 	h.AnnounceScopes([]string{"a", "b"}, nil)
-	want(t, "a scope that is announced later starts without a list", h.ReadyChecks(), "caches: b: not listed yet")
+	requireFailures(t, "a scope that is announced later starts without a list", h.ReadyChecks(),
+		"caches: b: not listed yet")
 	h.Scope("b").ReportSynced()
-	want(t, "a scope that is announced again keeps its state", h.ReadyChecks())
+	requireFailures(t, "a scope that is announced again keeps its state", h.ReadyChecks())
 	h.Scope("a").ReportStart()
-	want(t, "a scope whose controller starts again has no list", h.ReadyChecks(), "caches: a: not listed yet")
+	requireFailures(t, "a scope whose controller starts again has no list", h.ReadyChecks(),
+		"caches: a: not listed yet")
 }
 
 // TestPause shows that a paused operator is ready.
 func TestPause(t *testing.T) {
 	ctx, pause := context.WithCancel(t.Context())
-	h := serving(ctx, "a")
-	want(t, "not ready before the list", h.ReadyChecks(), "caches: a: not listed yet")
+	h := newServingHealth(ctx, "a")
+	requireFailures(t, "not ready before the list", h.ReadyChecks(), "caches: a: not listed yet")
 	pause()
-	want(t, "ready during the pause", h.ReadyChecks())
+	requireFailures(t, "ready during the pause", h.ReadyChecks())
 }
 
 func TestWorkers(t *testing.T) {
 	stuck := func(kind string, since time.Duration) *health.Workers {
-		return &health.Workers{Kind: kind, Stuck: func(limit time.Duration) []string {
+		return &health.Workers{Kind: kind, StuckPasses: func(limit time.Duration) []string {
 			if since < limit {
 				return nil
 			}
@@ -169,20 +172,20 @@ func TestWorkers(t *testing.T) {
 	h.AddWorkers(stuck("Node", time.Hour))
 	h.AddWorkers(stuck("Secret", minute))
 	const nodes, pods = "Node: one; two", "Pod: one; two"
-	want(t, "the default limit is ten minutes", h.AliveChecks(), "workers: "+nodes+"\n"+pods)
+	requireFailures(t, "the default limit is ten minutes", h.AliveChecks(), "workers: "+nodes+"\n"+pods)
 	dismiss()
-	want(t, "ended workers are not stuck", h.AliveChecks(), "workers: "+nodes)
-	h.SetLimits(health.CheckLimits{Stuck: 2 * time.Hour})
-	want(t, "the limit is a setting", h.AliveChecks())
-	h.SetLimits(health.CheckLimits{Stuck: -1})
-	want(t, "a negative limit disables the check", h.AliveChecks())
+	requireFailures(t, "ended workers are not stuck", h.AliveChecks(), "workers: "+nodes)
+	h.SetLimits(health.CheckLimits{StuckTimeout: 2 * time.Hour})
+	requireFailures(t, "the limit is a setting", h.AliveChecks())
+	h.SetLimits(health.CheckLimits{StuckTimeout: -1})
+	requireFailures(t, "a negative limit disables the check", h.AliveChecks())
 }
 
 // TestNilHealth shows that a nil Health accepts all reports, as in tests of single parts.
 func TestNilHealth(t *testing.T) {
 	var h *health.Health
 	h.ReachStage(health.Started)
-	h.ReportServing(t.Context(), open, filled)
+	h.ReportServing(t.Context(), alwaysOpen, noUnfilledIndices)
 	h.AnnounceScopes([]string{"a"}, nil)
 	h.AddWorkers(&health.Workers{})()
 	s := h.Scope("a")
@@ -190,7 +193,7 @@ func TestNilHealth(t *testing.T) {
 	s.ReportRefused()
 	s.ReportSynced()
 	s.ReportFailure(io.EOF)
-	request(t, h, "a", "watch=true", answering{code: http.StatusOK})()
+	startRequest(t, h, "a", "watch=true", fixedResponder{code: http.StatusOK})()
 	if _, runs := s.SilentFor(); runs {
 		t.Error("a scope of a nil Health is watched")
 	}
@@ -199,7 +202,7 @@ func TestNilHealth(t *testing.T) {
 // TestAtWork shows that AtWork waits exactly until everything is listed, as the smoke test of a deployment needs it.
 func TestAtWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serving(t.Context(), "a")
+		h := newServingHealth(t.Context(), "a")
 		go func() {
 			time.Sleep(minute)
 			h.Scope("a").ReportSynced()

@@ -15,28 +15,28 @@ import (
 type WatchedScope struct {
 	name string
 
-	mu      sync.Mutex
-	refused bool      // [WatchedScope.ReportRefused] was called: the log has the reason
-	paused  bool      // the namespace is paused
-	synced  bool      // the first list has succeeded
-	open    int       // the number of open watches
-	lost    time.Time // when the last of them ended
-	problem error     // of the last list or watch
-	running bool      // the controller runs
-	heard   time.Time // the last list, event or bookmark
+	mu           sync.Mutex
+	refused      bool      // [WatchedScope.ReportRefused] was called: the log has the reason
+	paused       bool      // the namespace is paused
+	synced       bool      // the first list has succeeded
+	openWatches  int       // the number of open watches
+	lastWatchEnd time.Time // when the last of them ended
+	lastError    error     // of the last list or watch
+	running      bool      // the controller runs
+	lastReceived time.Time // the last list, event or bookmark
 }
 
 // ReportStart reports that the controller starts, and lists the objects again.
 func (s *WatchedScope) ReportStart() {
 	s.applyReport(func() {
-		s.refused, s.paused, s.synced, s.problem, s.lost = false, false, false, nil, time.Now()
-		s.running, s.heard = true, s.lost
+		s.refused, s.paused, s.synced, s.lastError, s.lastWatchEnd = false, false, false, nil, time.Now()
+		s.running, s.lastReceived = true, s.lastWatchEnd
 	})
 }
 
 // ReportEnd reports that the controller has ended: its list is no longer kept up to date.
 func (s *WatchedScope) ReportEnd() {
-	s.applyReport(func() { s.synced, s.problem, s.running = false, nil, false })
+	s.applyReport(func() { s.synced, s.lastError, s.running = false, nil, false })
 }
 
 // ReportRefused reports that the scope is not served although it was announced. The checks ignore it, and the log has
@@ -48,7 +48,7 @@ func (s *WatchedScope) ReportPaused() { s.applyReport(func() { s.paused = true }
 
 // ReportSynced reports that the first list has succeeded.
 func (s *WatchedScope) ReportSynced() {
-	s.applyReport(func() { s.synced, s.problem, s.heard = true, nil, time.Now() })
+	s.applyReport(func() { s.synced, s.lastError, s.lastReceived = true, nil, time.Now() })
 }
 
 // SilentFor returns the time since the last list, event or bookmark. A new watch does not count, as it may never
@@ -59,11 +59,11 @@ func (s *WatchedScope) SilentFor() (time.Duration, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.heard), s.running && !s.refused
+	return time.Since(s.lastReceived), s.running && !s.refused
 }
 
 // ReportFailure reports why the scope cannot be listed or watched now.
-func (s *WatchedScope) ReportFailure(err error) { s.applyReport(func() { s.problem = err }) }
+func (s *WatchedScope) ReportFailure(err error) { s.applyReport(func() { s.lastError = err }) }
 
 // applyReport runs the report under the lock.
 func (s *WatchedScope) applyReport(report func()) {
@@ -82,8 +82,8 @@ func (s *WatchedScope) checkSynced() error {
 	switch {
 	case s.refused || s.paused || s.synced:
 		return nil
-	case s.problem != nil:
-		return fmt.Errorf("%s: not listed yet: %w", s.name, s.problem)
+	case s.lastError != nil:
+		return fmt.Errorf("%s: not listed yet: %w", s.name, s.lastError)
 	default:
 		return fmt.Errorf("%s: not listed yet", s.name)
 	}
@@ -93,12 +93,13 @@ func (s *WatchedScope) checkSynced() error {
 func (s *WatchedScope) checkWatched(limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	silent := time.Since(s.lost).Round(time.Second)
+	silent := time.Since(s.lastWatchEnd).Round(time.Second)
 	switch {
-	case s.refused || s.paused || !s.synced || s.open > 0 || silent < limit: // silent is only valid without a watch
+	// silent is only valid without a watch
+	case s.refused || s.paused || !s.synced || s.openWatches > 0 || silent < limit:
 		return nil
-	case s.problem != nil:
-		return fmt.Errorf("%s: not watched for %s: %w", s.name, silent, s.problem)
+	case s.lastError != nil:
+		return fmt.Errorf("%s: not watched for %s: %w", s.name, silent, s.lastError)
 	default:
 		return fmt.Errorf("%s: not watched for %s", s.name, silent)
 	}
@@ -110,7 +111,7 @@ func (s *WatchedScope) ObserveWatches(next transport.RoundTripFunc) transport.Ro
 		response, err := next(r)
 		// Only an accepted watch counts: the body of an error is a Status.
 		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
-			s.applyReport(func() { s.open++ })
+			s.applyReport(func() { s.openWatches++ })
 			response.Body = &watch{ReadCloser: response.Body, scope: s}
 		}
 		return response, err
@@ -129,7 +130,7 @@ type watch struct {
 func (w *watch) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
-		w.scope.applyReport(func() { w.scope.heard = time.Now() })
+		w.scope.applyReport(func() { w.scope.lastReceived = time.Now() })
 	}
 	return n, err
 }
@@ -138,8 +139,8 @@ func (w *watch) Read(p []byte) (int, error) {
 func (w *watch) Close() error {
 	w.once.Do(func() {
 		w.scope.applyReport(func() {
-			w.scope.open--
-			w.scope.lost = time.Now()
+			w.scope.openWatches--
+			w.scope.lastWatchEnd = time.Now()
 		})
 	})
 	return w.ReadCloser.Close()

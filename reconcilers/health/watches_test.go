@@ -12,21 +12,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 )
 
-// answering answers each request with a body that stays open until it is closed.
-type answering struct {
+// fixedResponder answers each request with a body that stays open until it is closed.
+type fixedResponder struct {
 	code int
 	err  error
 }
 
-func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+func (a fixedResponder) RoundTrip(*http.Request) (*http.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
 	return &http.Response{StatusCode: a.code, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-// request makes a request of the scope and returns a function that ends it.
-func request(t *testing.T, h *health.Health, scope, query string, answer answering) (end func()) {
+// startRequest makes a request of the scope and returns a function that ends it.
+func startRequest(t *testing.T, h *health.Health, scope, query string, answer fixedResponder) (end func()) {
 	t.Helper()
 	client := &http.Client{Transport: h.Scope(scope).ObserveWatches(answer.RoundTrip)}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/pods?"+query, nil)
@@ -50,46 +50,46 @@ func TestWatches(t *testing.T) {
 		reason string
 		limits health.CheckLimits
 		query  string
-		answer answering
+		answer fixedResponder
 		open   time.Duration // before it is ended
 		ended  time.Duration
 		want   []string
 	}{
 		"Open": {"an open watch is watched, even if it is silent",
-			health.CheckLimits{}, watching, answering{code: open}, 24 * time.Hour, 0, nil},
+			health.CheckLimits{}, watching, fixedResponder{code: open}, 24 * time.Hour, 0, nil},
 		"Ended": {"an ended watch can be renewed within the limit",
-			health.CheckLimits{}, watching, answering{code: open}, time.Hour, 69 * time.Second, nil},
+			health.CheckLimits{}, watching, fixedResponder{code: open}, time.Hour, 69 * time.Second, nil},
 		"Over": {"a watch that is not renewed within the limit is reported",
-			health.CheckLimits{}, watching, answering{code: open}, time.Hour, 70 * time.Second,
+			health.CheckLimits{}, watching, fixedResponder{code: open}, time.Hour, 70 * time.Second,
 			[]string{"watches: a: not watched for 1m10s"}},
 		"Own": {"the limit for the renewal is a setting",
-			health.CheckLimits{Silence: minute}, watching, answering{code: open}, time.Hour, minute,
+			health.CheckLimits{SilenceTimeout: minute}, watching, fixedResponder{code: open}, time.Hour, minute,
 			[]string{"watches: a: not watched for 1m0s"}},
 		"Never": {"a negative limit is the default limit",
-			health.CheckLimits{Silence: -1}, watching, answering{code: open}, time.Hour, minute, nil},
+			health.CheckLimits{SilenceTimeout: -1}, watching, fixedResponder{code: open}, time.Hour, minute, nil},
 		"List": {"a list does not count as a watch",
-			health.CheckLimits{}, "", answering{code: open}, time.Hour, 0,
+			health.CheckLimits{}, "", fixedResponder{code: open}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 		"Gone": {"a refused watch does not count as a watch",
-			health.CheckLimits{}, watching, answering{code: http.StatusGone}, time.Hour, 0,
+			health.CheckLimits{}, watching, fixedResponder{code: http.StatusGone}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 		"Failed": {"a failed watch does not count as a watch",
-			health.CheckLimits{}, watching, answering{err: io.EOF}, time.Hour, 0,
+			health.CheckLimits{}, watching, fixedResponder{err: io.EOF}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := serving(t.Context(), "a")
+				h := newServingHealth(t.Context(), "a")
 				h.SetLimits(tc.limits)
 				h.Scope("a").ReportSynced()
-				end := request(t, h, "a", tc.query, tc.answer)
+				end := startRequest(t, h, "a", tc.query, tc.answer)
 				if time.Sleep(tc.open); tc.ended > 0 {
 					end()
 					time.Sleep(tc.ended)
 				}
-				want(t, tc.reason, h.ReadyChecks(), tc.want...)
-				want(t, "alive without a watch", h.AliveChecks())
+				requireFailures(t, tc.reason, h.ReadyChecks(), tc.want...)
+				requireFailures(t, "alive without a watch", h.AliveChecks())
 			})
 		})
 	}
@@ -98,22 +98,22 @@ func TestWatches(t *testing.T) {
 // TestOverlappingWatches shows that a scope is watched as long as one of its overlapping watches is open.
 func TestOverlappingWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serving(t.Context(), "a")
+		h := newServingHealth(t.Context(), "a")
 		h.Scope("a").ReportSynced()
-		first := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
-		second := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
+		first := startRequest(t, h, "a", "watch=true", fixedResponder{code: http.StatusOK})
+		second := startRequest(t, h, "a", "watch=true", fixedResponder{code: http.StatusOK})
 		first()
 		time.Sleep(time.Hour)
-		want(t, "the second watch is open", h.ReadyChecks())
+		requireFailures(t, "the second watch is open", h.ReadyChecks())
 		second()
 		h.Scope("a").ReportFailure(errors.New("connection refused"))
 		time.Sleep(minute)
-		want(t, "within the limit for a third watch", h.ReadyChecks())
+		requireFailures(t, "within the limit for a third watch", h.ReadyChecks())
 		time.Sleep(minute)
-		want(t, "the error of the watch is reported", h.ReadyChecks(),
+		requireFailures(t, "the error of the watch is reported", h.ReadyChecks(),
 			"watches: a: not watched for 2m0s: connection refused")
 		h.Scope("a").ReportStart()
-		want(t, "a scope that starts again is reported only as not listed", h.ReadyChecks(),
+		requireFailures(t, "a scope that starts again is reported only as not listed", h.ReadyChecks(),
 			"caches: a: not listed yet")
 	})
 }
@@ -121,13 +121,14 @@ func TestOverlappingWatches(t *testing.T) {
 // TestOnlyWhatIsListedIsWatched shows that scopes without a list and refused scopes are not reported as not watched.
 func TestOnlyWhatIsListedIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serving(t.Context(), "a", "b")
+		h := newServingHealth(t.Context(), "a", "b")
 		h.Scope("a").ReportSynced()
 		h.Scope("a").ReportStart()
 		h.Scope("b").ReportSynced()
 		h.Scope("b").ReportRefused()
 		time.Sleep(time.Hour)
-		want(t, "one scope is listed again, and one is refused", h.ReadyChecks(), "caches: a: not listed yet")
+		requireFailures(t, "one scope is listed again, and one is refused", h.ReadyChecks(),
+			"caches: a: not listed yet")
 	})
 }
 
@@ -139,7 +140,7 @@ func TestSilence(t *testing.T) {
 		if _, watched := none.SilentFor(); watched {
 			t.Error("a nil scope is watched")
 		}
-		s := serving(t.Context(), "a").Scope("a")
+		s := newServingHealth(t.Context(), "a").Scope("a")
 		silent := func(reason string, want time.Duration, watched bool) {
 			t.Helper()
 			if got, is := s.SilentFor(); is != watched || is && got != want {

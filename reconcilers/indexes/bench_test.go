@@ -22,14 +22,14 @@ import (
 func BenchmarkFill50000(b *testing.B) {
 	for b.Loop() {
 		before := heap()
-		index := filled(50_000)
+		index := filledIndex(50_000)
 		b.ReportMetric(float64(heap()-before)/50_000, "heap-B/pod")
 		runtime.KeepAlive(index)
 	}
 }
 
 func BenchmarkLookup(b *testing.B) {
-	index := filled(50_000)
+	index := filledIndex(50_000)
 	var key any = "node-7"
 	b.ReportAllocs()
 	for b.Loop() {
@@ -39,7 +39,7 @@ func BenchmarkLookup(b *testing.B) {
 
 // BenchmarkChange replaces the values of one of 50,000 pods, and looks one key up after that.
 func BenchmarkChange(b *testing.B) {
-	index := filled(50_000)
+	index := filledIndex(50_000)
 	var key any = "node-7"
 	entries := map[any]any{key: "pod-7", "pod-7": 7}
 	b.ReportAllocs()

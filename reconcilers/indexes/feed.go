@@ -17,19 +17,19 @@ import (
 // Feed passes the events of one list and its watch to an Indexer. When a later feed has finished its list, it replaces
 // the earlier ones. Until then, all feeds count, so that the indices are never behind the newest one.
 type Feed struct {
-	indexer *Indexer
-	listing int           // the number of the feed; later feeds have higher numbers
-	over    chan struct{} // closed when the feed does not count any more
-	filled  chan struct{} // closed when the list is indexed, or cannot be
-	filling sync.Once
+	indexer  *Indexer
+	number   int           // the number of the feed; later feeds have higher numbers
+	done     chan struct{} // closed when the feed does not count any more
+	filled   chan struct{} // closed when the list is indexed, or cannot be
+	fillOnce sync.Once
 }
 
 // feedReport is the last report about an object while there are several feeds. The other feeds can be behind it.
 type feedReport struct {
-	by      int    // the number of the feed
-	version string // the resource version of the object
-	gone    bool   // the object was deleted
-	held    bool   // another feed still has the object, and will report its end
+	feedNumber      int    // the number of the feed
+	version         string // the resource version of the object
+	gone            bool   // the object was deleted
+	heldByOtherFeed bool   // another feed still has the object, and will report its end
 }
 
 // IndexTask is the work of an Indexer.
@@ -55,8 +55,8 @@ func (x *Indexer) BeginFeed(task IndexTask) *Feed {
 func (x *Indexer) addFeed(task IndexTask) *Feed {
 	// All feeds share the task of the latest one.
 	x.task, x.question.Now, x.question.Call.Resource = task, time.Now, task.Resource
-	x.listing++
-	f := &Feed{indexer: x, listing: x.listing, over: make(chan struct{}), filled: make(chan struct{})}
+	x.feedCount++
+	f := &Feed{indexer: x, number: x.feedCount, done: make(chan struct{}), filled: make(chan struct{})}
 	x.feeds = append(x.feeds, f)
 	x.latest.Store(f)
 	return f
@@ -77,7 +77,7 @@ func (x *Indexer) BeginAlone(ctx context.Context, task IndexTask, filled func())
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-other.over:
+		case <-other.done:
 			continue
 		case <-other.filled:
 			filled()
@@ -85,7 +85,7 @@ func (x *Indexer) BeginAlone(ctx context.Context, task IndexTask, filled func())
 		// The indices are filled, so the handlers can run. Wait for the end of the other feed.
 		select {
 		case <-ctx.Done():
-		case <-other.over:
+		case <-other.done:
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func (x *Indexer) beginFirst(task IndexTask) (f, other *Feed) {
 }
 
 // Done returns a channel that is closed when the feed does not count any more: it has ended, or a later one has listed.
-func (f *Feed) Done() <-chan struct{} { return f.over }
+func (f *Feed) Done() <-chan struct{} { return f.done }
 
 // EndFeed removes a feed that gets no more events. Its entries stay in the indices. A nil Feed does nothing.
 func (f *Feed) EndFeed() {
@@ -124,20 +124,20 @@ func (x *Indexer) removeFeed(f *Feed) {
 		}
 	}
 	if len(left) < len(x.feeds) {
-		close(f.over)
+		close(f.done)
 	}
 	x.feeds = left
 	if len(left) == 0 {
 		x.latest.Store(nil) // a feed that waits in [Indexer.BeginAlone] can begin
-		clear(x.told)
-	} else if latest := left[len(left)-1]; f.listing > latest.listing {
+		clear(x.reports)
+	} else if latest := left[len(left)-1]; f.number > latest.number {
 		x.latest.Store(latest)
-		clear(x.told)
+		clear(x.reports)
 	}
 }
 
 // GiveUp reports that the feed cannot list for a lasting reason, such as missing permissions: handlers stop waiting.
-func (f *Feed) GiveUp() { f.filling.Do(func() { close(f.filled) }) }
+func (f *Feed) GiveUp() { f.fillOnce.Do(func() { close(f.filled) }) }
 
 // FinishList reports the end of the first list, at this resource version. Objects that were not in the list are removed
 // from the indices, unless another feed has reported a later state, and returned to the caller. Earlier feeds end.
@@ -151,18 +151,18 @@ func (f *Feed) FinishList(version string) (missed []types.UID) {
 		return nil
 	}
 	// This list replaces the earlier feeds.
-	for len(x.feeds) > 0 && x.feeds[0].listing < f.listing {
+	for len(x.feeds) > 0 && x.feeds[0].number < f.number {
 		x.removeFeed(x.feeds[0])
 	}
 	// Forget the reports that this list includes.
-	for uid, said := range x.told {
-		if said.by == f.listing || !said.held && !patching.IsNewerVersion(said.version, version) {
-			delete(x.told, uid) // the list is newer than the report
+	for uid, said := range x.reports {
+		if said.feedNumber == f.number || !said.heldByOtherFeed && !patching.IsNewerVersion(said.version, version) {
+			delete(x.reports, uid) // the list is newer than the report
 		}
 	}
 	// Objects that only earlier feeds have reported are not in this list.
-	for uid, listing := range x.known {
-		if _, later := x.told[uid]; listing < f.listing && !later {
+	for uid, listing := range x.feedNumbers {
+		if _, later := x.reports[uid]; listing < f.number && !later {
 			x.forgetObject(uid)
 			missed = append(missed, uid)
 		}
@@ -180,24 +180,25 @@ func (f *Feed) HandleEvent(eventType string, object *compact.CachedObject) (coun
 		return false
 	}
 	// An object that left the selector can still exist, so its end is not final.
-	if eventType == deleted || eventType == Left {
+	if eventType == eventDeleted || eventType == EventLeft {
 		x.forgetObject(uid)
-		x.noteReport(uid, feedReport{by: f.listing, version: object.GetResourceVersion(), gone: eventType == deleted})
+		x.noteReport(uid, feedReport{feedNumber: f.number, version: object.GetResourceVersion(),
+			gone: eventType == eventDeleted})
 		return true
 	}
 	// Another feed has reported a newer state: keep its entries.
-	if said, is := x.told[uid]; is && said.by != f.listing && said.isNewerThan(object) {
-		said.held = true
-		x.told[uid] = said
+	if said, is := x.reports[uid]; is && said.feedNumber != f.number && said.isNewerThan(object) {
+		said.heldByOtherFeed = true
+		x.reports[uid] = said
 		// The object stays known: it is not missing from the list of this feed.
 		if !said.gone {
-			x.known[uid] = max(x.known[uid], f.listing)
+			x.feedNumbers[uid] = max(x.feedNumbers[uid], f.number)
 		}
 		return true
 	}
 	// Index the state, and keep the report while other feeds are behind.
-	x.noteReport(uid, feedReport{by: f.listing, version: object.GetResourceVersion()})
-	x.indexObject(eventType, object, max(x.known[uid], f.listing))
+	x.noteReport(uid, feedReport{feedNumber: f.number, version: object.GetResourceVersion()})
+	x.indexObject(eventType, object, max(x.feedNumbers[uid], f.number))
 	return true
 }
 
@@ -209,19 +210,19 @@ func (t feedReport) isNewerThan(object *compact.CachedObject) bool {
 // noteReport keeps a report while other feeds can be behind. The caller holds the lock.
 func (x *Indexer) noteReport(uid types.UID, said feedReport) {
 	if len(x.feeds) < 2 { // a single feed cannot be behind
-		delete(x.told, uid)
+		delete(x.reports, uid)
 		return
 	}
-	if x.told == nil {
-		x.told = map[types.UID]feedReport{}
+	if x.reports == nil {
+		x.reports = map[types.UID]feedReport{}
 	}
-	x.told[uid] = said
+	x.reports[uid] = said
 }
 
 // isOver reports whether the feed has ended or was replaced.
 func (f *Feed) isOver() bool {
 	select {
-	case <-f.over:
+	case <-f.done:
 		return true
 	default:
 		return false
@@ -232,10 +233,10 @@ func (f *Feed) isOver() bool {
 func (x *Indexer) RemoveAll() (gone []types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for uid := range x.known {
+	for uid := range x.feedNumbers {
 		x.forgetObject(uid)
 		gone = append(gone, uid)
 	}
-	clear(x.told)
+	clear(x.reports)
 	return gone
 }

@@ -20,19 +20,19 @@ import (
 
 // feedTest is an index of objects with their versions, such as "a5", and its feeds.
 type feedTest struct {
-	x     *indexes.Indexer
-	index *indexes.ObjectIndex
-	own   []*adapters.HandlerChain
-	feeds map[string]*indexes.Feed
+	indexer       *indexes.Indexer
+	index         *indexes.ObjectIndex
+	handlerChains []*adapters.HandlerChain
+	feeds         map[string]*indexes.Feed
 }
 
-func newFed() *feedTest {
+func newFeedTest() *feedTest {
 	index, h := indexing(func(_ context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
 		o := &unstructured.Unstructured{Object: c.Object}
 		return map[any]any{o.GetName() + o.GetResourceVersion(): 1}, false, nil
 	})
 	return &feedTest{
-		x: &indexes.Indexer{}, index: index, own: []*adapters.HandlerChain{adapters.New(h, nil)},
+		indexer: &indexes.Indexer{}, index: index, handlerChains: []*adapters.HandlerChain{adapters.New(h, nil)},
 		feeds: map[string]*indexes.Feed{},
 	}
 }
@@ -44,7 +44,7 @@ func (f *feedTest) play(steps string) (missed []string) {
 		feed, what := f.feeds[parts[0]], parts[1]
 		switch what {
 		case "begin":
-			f.feeds[parts[0]] = f.x.BeginFeed(indexes.IndexTask{Handlers: f.own, Log: logr.Discard()})
+			f.feeds[parts[0]] = f.indexer.BeginFeed(indexes.IndexTask{Handlers: f.handlerChains, Log: logr.Discard()})
 		case "end":
 			feed.EndFeed()
 		case "listed":
@@ -156,7 +156,7 @@ func TestFeeds(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFed()
+			f := newFeedTest()
 			missed := f.play(tc.steps)
 			if d := cmp.Diff(strings.Fields(tc.want), f.keys()); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -186,12 +186,12 @@ func TestBeginAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFed()
+				f := newFeedTest()
 				tc.steps(f)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				filled := 0
-				feed := f.x.BeginAlone(ctx, indexes.IndexTask{Handlers: f.own, Log: logr.Discard()},
+				feed := f.indexer.BeginAlone(ctx, indexes.IndexTask{Handlers: f.handlerChains, Log: logr.Discard()},
 					func() { filled++ })
 				if began := feed != nil; began != tc.begins || filled != tc.filled {
 					t.Errorf("begins: %v, notified %d times that the indices are filled", began, filled)
@@ -209,8 +209,8 @@ func TestBeginAloneBesideASlowFunction(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil, false, nil
 		})
-		f := newFed()
-		f.own = []*adapters.HandlerChain{adapters.New(h, nil)}
+		f := newFeedTest()
+		f.handlerChains = []*adapters.HandlerChain{adapters.New(h, nil)}
 		f.play("A begin")
 		go f.play("A a1")
 		time.Sleep(time.Minute)
@@ -218,7 +218,7 @@ func TestBeginAloneBesideASlowFunction(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		feed := f.x.BeginAlone(ctx, indexes.IndexTask{Handlers: f.own, Log: logr.Discard()}, func() {})
+		feed := f.indexer.BeginAlone(ctx, indexes.IndexTask{Handlers: f.handlerChains, Log: logr.Discard()}, func() {})
 		if took := time.Since(begun); feed != nil || took > time.Minute {
 			t.Errorf("begins: %v, after waiting for %s", feed != nil, took)
 		}

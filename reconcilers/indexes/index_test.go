@@ -93,7 +93,7 @@ func TestIndexConcurrently(t *testing.T) {
 }
 
 func TestLookupsAllocateNothing(t *testing.T) {
-	index := filled(1000)
+	index := filledIndex(1000)
 	var key any = "node-1"
 	index.Get(key)
 	if n := testing.AllocsPerRun(100, func() { index.Get(key); index.Count(key) }); n != 0 {
@@ -101,8 +101,8 @@ func TestLookupsAllocateNothing(t *testing.T) {
 	}
 }
 
-// filled returns an index of the given number of pods, by node and by name.
-func filled(pods int) *indexes.ObjectIndex {
+// filledIndex returns an index of the given number of pods, by node and by name.
+func filledIndex(pods int) *indexes.ObjectIndex {
 	index := indexes.New()
 	for n := range pods {
 		name := fmt.Sprint("pod-", n)

@@ -19,26 +19,27 @@ import (
 )
 
 // slow is the duration above which a call is logged: all events of the resource wait for it.
-const slow = 100 * time.Millisecond
+const slowCallThreshold = 100 * time.Millisecond
 
 // deleted is the type of the event of a deleted object.
-const deleted = "DELETED"
+const eventDeleted = "DELETED"
 
 // Left is the type of the event of an object that is gone, or does not match the selector of a watch any more. The
 // watch does not distinguish the two.
-const Left = "LEFT"
+const EventLeft = "LEFT"
 
 // Indexer fills the indices from the events of one resource. Its feeds report the events.
 type Indexer struct {
-	mu       sync.Mutex                       // guards the fields below but latest, also while an index function runs
-	task     IndexTask                        // of the latest feed
-	listing  int                              // the number of feeds so far
-	feeds    []*Feed                          // those that count, the latest one last
-	latest   atomic.Pointer[Feed]             // the last of feeds; readable while a function runs
-	told     map[types.UID]feedReport         // reports of feeds about objects, as other feeds can be behind
-	known    map[types.UID]int                // the number of the latest feed that has reported the object
-	accounts map[accountKey]execution.Account // the failed attempts
-	question execution.Attempt                // reused for the question whether handlers are due
+	// guards the fields below but latest, also while an index function runs
+	mu          sync.Mutex
+	task        IndexTask                        // of the latest feed
+	feedCount   int                              // the number of feeds so far
+	feeds       []*Feed                          // those that count, the latest one last
+	latest      atomic.Pointer[Feed]             // the last of feeds; readable while a function runs
+	reports     map[types.UID]feedReport         // reports of feeds about objects, as other feeds can be behind
+	feedNumbers map[types.UID]int                // the number of the latest feed that has reported the object
+	accounts    map[accountKey]execution.Account // the failed attempts
+	question    execution.Attempt                // reused for the question whether handlers are due
 }
 
 // accountKey identifies the attempts of one handler for one object.
@@ -50,18 +51,18 @@ type accountKey struct {
 // indexObject calls the index functions for a state of an object that the feed of this number has reported. The caller
 // holds the lock.
 func (x *Indexer) indexObject(eventType string, object *compact.CachedObject, listing int) {
-	if x.known == nil {
-		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
+	if x.feedNumbers == nil {
+		x.feedNumbers, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
 	}
 	uid := object.GetUID()
-	x.known[uid] = listing
+	x.feedNumbers[uid] = listing
 	opened, err := object.Open()
 	if err != nil {
 		logging.OfObject(x.task.Log, object.ObjectKey(), uid).Error(err,
 			"Cannot read an object; keeping its entries in the indices")
 		return
 	}
-	c := &cause.Cause{Type: eventType, Object: opened, Deleting: object.IsDeleting()}
+	c := &cause.Cause{EventType: eventType, Object: opened, Deleting: object.IsDeleting()}
 	for i, h := range x.task.Handlers {
 		if h.HasTwin(x.task.Handlers[:i]) {
 			continue // it was indexed with the first of them
@@ -74,10 +75,10 @@ func (x *Indexer) indexObject(eventType string, object *compact.CachedObject, li
 // forgetObject removes an object from all indices. The caller holds the lock.
 func (x *Indexer) forgetObject(uid types.UID) {
 	for _, h := range x.task.Handlers {
-		h.Description.Index.Into.RemoveEntries(uid)
+		h.Description.Index.Store.RemoveEntries(uid)
 		delete(x.accounts, accountKey{uid, h.Description.ID})
 	}
-	delete(x.known, uid)
+	delete(x.feedNumbers, uid)
 }
 
 // runIndexFunction calls one index function for one object and updates the index, if a selection of the function
@@ -93,7 +94,7 @@ func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.HandlerC
 		return
 	// No selection matches, or the handler waits for its next attempt: the object does not belong into the index.
 	case h == nil:
-		first.Description.Index.Into.RemoveEntries(uid)
+		first.Description.Index.Store.RemoveEntries(uid)
 		return
 	}
 	// Functions that read the text get the encoded object instead.
@@ -107,7 +108,7 @@ func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.HandlerC
 	// The call runs under the lock, so that entries follow the order of the events.
 	began := time.Now()
 	h.RunAttempt(ctx, a)
-	if took := time.Since(began); took > slow {
+	if took := time.Since(began); took > slowCallThreshold {
 		logging.Warn(log, "Index function is slow; all events of its resource wait for it", "took", took.String())
 	}
 	x.applyOutcome(log, a, began, uid)
@@ -133,7 +134,7 @@ func (x *Indexer) firstDue(
 
 // applyOutcome updates the index with the outcome: with new entries, without the object, or not at all.
 func (x *Indexer) applyOutcome(log logr.Logger, a *execution.Attempt, began time.Time, uid types.UID) {
-	key, into, outcome := accountKey{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Into, a.Outcome
+	key, into, outcome := accountKey{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Store, a.Outcome
 	if outcome.Final && outcome.Err == nil { // the failures are over
 		delete(x.accounts, key)
 	}
@@ -149,7 +150,7 @@ func (x *Indexer) applyOutcome(log logr.Logger, a *execution.Attempt, began time
 			outcome.Err, "Index function failed; removing the entries of the object",
 			append(panics.StackFields(outcome.Err), "permanent", outcome.Final)...,
 		)
-	case a.Keep:
+	case a.KeepEntries:
 	default:
 		into.ReplaceEntries(uid, a.Entries)
 	}

@@ -31,7 +31,7 @@ func indexing(call handlers.IndexFunc) (*indexes.ObjectIndex, *handlers.Handler)
 	return index, &handlers.Handler{
 		ID:     "i",
 		Family: handlers.Indexing,
-		Index:  &handlers.IndexWork{Into: index, Call: call},
+		Index:  &handlers.IndexWork{Store: index, Call: call},
 	}
 }
 

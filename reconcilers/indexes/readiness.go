@@ -15,13 +15,13 @@ const reminderAfter = 10 * time.Second
 // Readiness makes all handlers wait until the index functions have seen the first lists of the indexed resources. It
 // opens once and stays open.
 type Readiness struct {
-	mu      sync.Mutex
-	settled bool     // the set of kinds is complete
-	kinds   []string // the kinds of the last [Readiness.UpdateKinds], until settled
-	unknown []string // selectors that are not resolved yet, and can add kinds
-	waiting []string // kinds without a complete list
-	opening sync.Once
-	open    chan struct{}
+	mu                  sync.Mutex
+	settled             bool     // the set of kinds is complete
+	kinds               []string // the kinds of the last [Readiness.UpdateKinds], until settled
+	unresolvedSelectors []string // selectors that are not resolved yet, and can add kinds
+	unlistedKinds       []string // kinds without a complete list
+	openOnce            sync.Once
+	open                chan struct{}
 }
 
 // NewReadiness returns a closed Readiness.
@@ -33,7 +33,7 @@ func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 func (r *Readiness) UpdateKinds(kinds, unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.Clone(r.waiting)
+	left := slices.Clone(r.unlistedKinds)
 	if len(unknown) == 0 {
 		// Drop kinds that are not served any more.
 		left = slices.DeleteFunc(left, func(kind string) bool { return !slices.Contains(kinds, kind) })
@@ -45,7 +45,7 @@ func (r *Readiness) UpdateKinds(kinds, unknown []string) {
 				left = append(left, kind)
 			}
 		}
-		r.kinds, r.unknown, r.settled = kinds, unknown, len(unknown) == 0
+		r.kinds, r.unresolvedSelectors, r.settled = kinds, unknown, len(unknown) == 0
 	}
 	r.waitFor(left)
 }
@@ -57,14 +57,14 @@ func (r *Readiness) MarkIndexed(kind string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waitFor(slices.DeleteFunc(slices.Clone(r.waiting), func(other string) bool { return other == kind }))
+	r.waitFor(slices.DeleteFunc(slices.Clone(r.unlistedKinds), func(other string) bool { return other == kind }))
 }
 
 // waitFor replaces the kinds to wait for, and opens if there are none left. The caller holds the lock.
 func (r *Readiness) waitFor(left []string) {
-	r.waiting = left
+	r.unlistedKinds = left
 	if r.settled && len(left) == 0 {
-		r.opening.Do(func() { close(r.open) })
+		r.openOnce.Do(func() { close(r.open) })
 	}
 }
 
@@ -72,7 +72,7 @@ func (r *Readiness) waitFor(left []string) {
 func (r *Readiness) WaitingFor() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Concat(r.waiting, r.unknown)
+	return slices.Concat(r.unlistedKinds, r.unresolvedSelectors)
 }
 
 // IsOpen reports whether the indices are filled. A nil Readiness is open.

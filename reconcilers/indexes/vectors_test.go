@@ -21,19 +21,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// play is one case of the vectors: its handlers, and the results of the present event.
-type play struct {
-	t       *testing.T
-	began   time.Time
-	results vectors.Fields
-	calls   []any
+// indexTest is one case of the vectors: its handlers, and the results of the present event.
+type indexTest struct {
+	t         *testing.T
+	startTime time.Time
+	results   vectors.Fields
+	calls     []any
 }
 
 func TestVectorsIndex(t *testing.T) {
 	vectors.Run(t, "index", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "handlers", "events")
 		vectors.Bubble(t, func(t *testing.T) {
-			p := &play{t: t, began: time.Now()}
+			p := &indexTest{t: t, startTime: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
 			x := &indexes.Indexer{}
 			feed := x.BeginFeed(indexes.IndexTask{Handlers: own, Log: logr.Discard()})
@@ -41,7 +41,7 @@ func TestVectorsIndex(t *testing.T) {
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")
 				if at := declared.Seconds(t, e, "at"); at != nil {
-					time.Sleep(time.Until(p.began.Add(*at)))
+					time.Sleep(time.Until(p.startTime.Add(*at)))
 				}
 				p.results, p.calls = e.Mapping("results"), []any{}
 				feed.HandleEvent(e.Text("type", ""), compacttest.NewObject(e.Mapping("object")))
@@ -54,7 +54,7 @@ func TestVectorsIndex(t *testing.T) {
 	})
 }
 
-func (p *play) handlers(list []any) (own []*adapters.HandlerChain, indices map[string]*indexes.ObjectIndex) {
+func (p *indexTest) handlers(list []any) (own []*adapters.HandlerChain, indices map[string]*indexes.ObjectIndex) {
 	p.t.Helper()
 	all, err := declared.Handlers(p.t, list, declared.Resource(p.t, nil))
 	if err != nil {
@@ -62,31 +62,31 @@ func (p *play) handlers(list []any) (own []*adapters.HandlerChain, indices map[s
 	}
 	indices = map[string]*indexes.ObjectIndex{}
 	for _, d := range all {
-		if !d.Mine || d.Handler.Family != handlers.Indexing {
+		if !d.SelectsServed || d.Handler.Family != handlers.Indexing {
 			continue
 		}
 		h := d.Handler
 		indices[h.ID] = indexes.New()
-		h.Index = &handlers.IndexWork{Into: indices[h.ID], Call: p.call(h.ID)}
+		h.Index = &handlers.IndexWork{Store: indices[h.ID], Call: p.call(h.ID)}
 		own = append(own, adapters.New(h, nil))
 	}
 	return own, indices
 }
 
 // behaviour returns the behaviour of the function at the present event.
-func (p *play) behaviour(id string) vectors.Fields {
+func (p *indexTest) behaviour(id string) vectors.Fields {
 	if p.results[id] == nil {
 		return vectors.Fields{}
 	}
 	return vectors.Known(p.t, p.results[id], "return", "raise", "delay", "message", "takes")
 }
 
-func (p *play) call(id string) handlers.IndexFunc {
+func (p *indexTest) call(id string) handlers.IndexFunc {
 	return func(ctx context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 		name, _, _ := unstructured.NestedString(call.Object, "metadata", "name")
 		p.calls = append(
 			p.calls,
-			map[string]any{"id": id, "name": name, "retry": int64(call.Retry), "t": time.Since(p.began).Seconds()},
+			map[string]any{"id": id, "name": name, "retry": int64(call.Retry), "t": time.Since(p.startTime).Seconds()},
 		)
 		d := p.behaviour(id)
 		if takes := declared.Seconds(p.t, d, "takes"); takes != nil {

@@ -7,8 +7,8 @@ import (
 
 // watchers are the functions that are called after changes of one index.
 type watchers struct {
-	mu  sync.Mutex // pointers, as functions cannot be compared; the slice is copied on write
-	all []*func()
+	mu        sync.Mutex // pointers, as functions cannot be compared; the slice is copied on write
+	callbacks []*func()
 }
 
 // Notify calls the function after each change of the index, on the goroutine that made the change, until stop is
@@ -18,11 +18,11 @@ func (i *ObjectIndex) Notify(changed func()) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	own := &changed
-	w.all = append(slices.Clip(w.all), own)
+	w.callbacks = append(slices.Clip(w.callbacks), own)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.all = slices.DeleteFunc(slices.Clone(w.all), func(other *func()) bool { return other == own })
+		w.callbacks = slices.DeleteFunc(slices.Clone(w.callbacks), func(other *func()) bool { return other == own })
 	}
 }
 
@@ -30,13 +30,13 @@ func (i *ObjectIndex) Notify(changed func()) (stop func()) {
 func (w *watchers) hasAny() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.all) > 0
+	return len(w.callbacks) > 0
 }
 
 // notifyAll calls all watchers, without the lock: a watcher can call stop.
 func (w *watchers) notifyAll() {
 	w.mu.Lock()
-	all := w.all
+	all := w.callbacks
 	w.mu.Unlock()
 	for _, changed := range all {
 		(*changed)()

@@ -35,7 +35,7 @@ func attemptOf(h *handlers.Handler, retry int, o execution.Outcome) *execution.A
 // lastEntry returns the last entry.
 func lastEntry(t *testing.T, j *journal.Journal) journal.Entry {
 	t.Helper()
-	all := explained(t, j, w1).History
+	all := explainObject(t, j, w1).History
 	if len(all) == 0 {
 		t.Fatal("the journal has no entries")
 	}
@@ -90,11 +90,11 @@ func TestAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &handlers.Handler{ID: "provision", Reason: cause.Create}
-				j := kept(journal.RetentionLimits{}, h)
+				j := newServingJournal(journal.RetentionLimits{}, h)
 				a := attemptOf(h, 2, c.outcome)
-				a.Took = 1234567 * time.Nanosecond
+				a.Duration = 1234567 * time.Nanosecond
 				widgetsOf(j).ForObject(w1, "u1").RecordAttempt(a)
-				c.want.Handler, c.want.On, c.want.Number, c.want.Took = "provision", "create", 3, 0.001235
+				c.want.Handler, c.want.Purpose, c.want.Number, c.want.Seconds = "provision", "create", 3, 0.001235
 				if d := cmp.Diff(&c.want, lastEntry(t, j).Attempt); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
@@ -135,57 +135,57 @@ func TestWrites(t *testing.T) {
 			patch: patching.Patch{Merge: map[string]any{"status": map[string]any{
 				"a": map[string]any{"b": map[string]any{"c": "secret"}}, "d": []any{"secret"},
 			}}},
-			result: written, want: &journal.Write{What: []string{"status.a.b", "status.d"}}},
+			result: written, want: &journal.Write{Paths: []string{"status.a.b", "status.d"}}},
 		"removals": {reason: "removed fields are marked",
 			patch:  patching.Patch{Merge: map[string]any{"status": map[string]any{"a": nil, "b": int64(1)}}},
-			result: written, want: &journal.Write{What: []string{"-status.a", "status.b"}}},
+			result: written, want: &journal.Write{Paths: []string{"-status.a", "status.b"}}},
 		"beside each other": {reason: "sibling fields have separate paths",
 			patch: patching.Patch{Merge: map[string]any{
 				"a": map[string]any{"b": map[string]any{"c": "1", "d": "2", "e": "3"}, "f": "4"}, "g": "5",
 			}},
-			result: written, want: &journal.Write{What: []string{"a.b.c", "a.b.d", "a.b.e", "a.f", "g"}}},
+			result: written, want: &journal.Write{Paths: []string{"a.b.c", "a.b.d", "a.b.e", "a.f", "g"}}},
 		"long keys": {reason: "long keys are cut, also those of removed fields",
 			patch: patching.Patch{Merge: map[string]any{
 				strings.Repeat("k", 300): "1", strings.Repeat("l", 300): nil,
 			}},
-			result: written, want: &journal.Write{What: []string{
+			result: written, want: &journal.Write{Paths: []string{
 				"-" + strings.Repeat("l", 256) + "…", strings.Repeat("k", 256) + "…",
 			}}},
 		"most": {reason: "twelve paths are kept in full", patch: patching.Patch{Merge: most}, result: written,
-			want: &journal.Write{What: twelve}},
+			want: &journal.Write{Paths: twelve}},
 		"too many": {reason: "paths beyond the twelfth are replaced by a remark",
 			patch: patching.Patch{Merge: many}, result: written,
-			want: &journal.Write{What: append(twelve[:12:12], "and more")}},
+			want: &journal.Write{Paths: append(twelve[:12:12], "and more")}},
 		"finalizer added": {reason: "an added finalizer is not attributed to handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
 			before: map[string]any{}, result: patching.WriteResult{Body: held("ours")},
-			want: &journal.Write{What: []string{"metadata.finalizers"}}},
+			want: &journal.Write{Paths: []string{"metadata.finalizers"}}},
 		"finalizer removed": {reason: "a removed finalizer is noted beside the changes of handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none, none}},
 			before: held("ours", "theirs"), result: patching.WriteResult{Body: held("theirs")},
-			want: &journal.Write{What: []string{"metadata.finalizers", "changes by handlers"}}},
+			want: &journal.Write{Paths: []string{"metadata.finalizers", "changes by handlers"}}},
 		"handlers": {reason: "a transformation with unchanged finalizers is noted as changes by handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
 			before: held("ours"), result: patching.WriteResult{Body: held("ours")},
-			want: &journal.Write{What: []string{"changes by handlers"}}},
+			want: &journal.Write{Paths: []string{"changes by handlers"}}},
 		"gone": {reason: "a write to a deleted object is noted",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"),
-			result: patching.WriteResult{Gone: true}, want: &journal.Write{What: []string{"status"}}},
+			result: patching.WriteResult{Gone: true}, want: &journal.Write{Paths: []string{"status"}}},
 		"failed": {reason: "a failed write is noted with its paths and error",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"), err: errQuota,
-			want: &journal.Write{What: []string{"status"}, Error: "no quota"}},
+			want: &journal.Write{Paths: []string{"status"}, Error: "no quota"}},
 		"status refused": {reason: "a refused status is noted with its error",
 			patch:  patching.Patch{Merge: map[string]any{"status": "x"}},
-			result: patching.WriteResult{Body: map[string]any{}, StatusRefused: errQuota},
-			want:   &journal.Write{What: []string{"status"}, Error: "no quota"}},
+			result: patching.WriteResult{Body: map[string]any{}, StatusRefusal: errQuota},
+			want:   &journal.Write{Paths: []string{"status"}, Error: "no quota"}},
 		"failed as a whole": {reason: "the error of the whole write takes precedence over that of the status",
 			patch:  patching.Patch{Merge: map[string]any{"status": "x"}},
-			result: patching.WriteResult{Body: map[string]any{}, StatusRefused: errors.New("status")}, err: errQuota,
-			want: &journal.Write{What: []string{"status"}, Error: "no quota"}},
+			result: patching.WriteResult{Body: map[string]any{}, StatusRefusal: errors.New("status")}, err: errQuota,
+			want: &journal.Write{Paths: []string{"status"}, Error: "no quota"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.RetentionLimits{})
+			j := newServingJournal(journal.RetentionLimits{})
 			o := widgetsOf(j).ForObject(w1, "u1")
 			o.RecordEvent("ADDED", "1")
 			o.RecordWrite("", c.patch, c.before, c.result, c.err)
@@ -198,9 +198,9 @@ func TestWrites(t *testing.T) {
 
 // TestWriters shows that a write is noted with its writer.
 func TestWriters(t *testing.T) {
-	j := kept(journal.RetentionLimits{})
+	j := newServingJournal(journal.RetentionLimits{})
 	widgetsOf(j).ForObject(w1, "u1").RecordWrite("watches", patching.Patch{}, nil, written, nil)
-	if got := lastEntry(t, j).Write; got.By != "watches" {
+	if got := lastEntry(t, j).Write; got.Origin != "watches" {
 		t.Errorf("want the handler named, got %+v", got)
 	}
 }
@@ -223,9 +223,9 @@ func TestHolds(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.RetentionLimits{})
+			j := newServingJournal(journal.RetentionLimits{})
 			widgetsOf(j).ForObject(w1, "u1").RecordHold(journal.HeldError, c.err, c.until)
-			c.want.Why = journal.HeldError
+			c.want.Reason = journal.HeldError
 			got := lastEntry(t, j).Hold
 			if d := cmp.Diff(&c.want, got); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
@@ -241,7 +241,7 @@ func TestHolds(t *testing.T) {
 // quote.
 func TestErrorsOfObjectsWithSecrets(t *testing.T) {
 	const withheld = "(left out, because the object has secret values; see the log)"
-	j := kept(journal.RetentionLimits{})
+	j := newServingJournal(journal.RetentionLimits{})
 	o := widgetsOf(j, diff.Path{"spec", "password"}).ForObject(w1, "u1")
 	o.RecordAttempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true, Err: errQuota}))
 	if got := lastEntry(t, j).Attempt.Error; got != withheld {

@@ -19,20 +19,21 @@ import (
 func BenchmarkNote(b *testing.B) {
 	own := make([]*handlers.Handler, 5)
 	for i := range own {
-		own[i] = demanding()
+		own[i] = newDemandingHandler()
 		own[i].ID = fmt.Sprint("handler", i)
 	}
 	stops := []execution.Stop{
-		{}, {By: "Created", Why: execution.OtherReason, Expected: cause.Create, Found: cause.Update},
-		{By: "Filters", Why: execution.FilteredOut}, {By: "Field", Why: execution.Unchanged, Found: int64(3)},
-		{By: "State", Why: execution.Finished},
+		{}, {Adapter: "Created", Reason: execution.OtherReason, Expected: cause.Create, Found: cause.Update},
+		{Adapter: "Filters", Reason: execution.FilteredOut},
+		{Adapter: "Field", Reason: execution.Unchanged, Found: int64(3)},
+		{Adapter: "State", Reason: execution.Finished},
 	}
-	c := &cause.Cause{Reason: cause.Update, Object: jsontext.NewFromValue(body), Diff: differing("size")}
+	c := &cause.Cause{Reason: cause.Update, Object: jsontext.NewFromValue(body), Diff: diffOf("size")}
 	done := attemptOf(own[0], 0, execution.Outcome{Final: true})
 	notes := map[string]func(o journal.ObjectJournal, n int){
 		"event": func(o journal.ObjectJournal, _ int) { o.RecordEvent("MODIFIED", "12345") },
 		"look with 5 verdicts": func(o journal.ObjectJournal, _ int) {
-			d := o.StartLook(c)
+			d := o.StartEvaluation(c)
 			for i, h := range own {
 				d.AddVerdict(h, stops[i])
 			}
@@ -66,26 +67,27 @@ func BenchmarkRemembered(b *testing.B) {
 	for _, count := range []int{3, 100} {
 		own := make([]*handlers.Handler, count)
 		for i := range own {
-			own[i] = demanding()
+			own[i] = newDemandingHandler()
 			own[i].ID = fmt.Sprint("handler", i)
 		}
 		b.Run(fmt.Sprint(count, " handlers"), func(b *testing.B) {
 			for b.Loop() {
-				j, before := journal.New(journal.RetentionLimits{}), heap()
+				j, before := journal.New(journal.RetentionLimits{}), liveHeapSize()
 				kind := widgetsOf(j)
 				for i := range journal.DefaultObjects {
-					handled(kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"), own)
+					recordChanges(kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"),
+						own)
 				}
-				b.ReportMetric(float64(heap()-before)/journal.DefaultObjects, "bytes/object")
+				b.ReportMetric(float64(liveHeapSize()-before)/journal.DefaultObjects, "bytes/object")
 				runtime.KeepAlive(j)
 			}
 		})
 	}
 }
 
-// handled notes the creation and an update of an object, for which all handlers are selected and the first one is
+// recordChanges notes the creation and an update of an object, for which all handlers are selected and the first one is
 // called.
-func handled(o journal.ObjectJournal, own []*handlers.Handler) {
+func recordChanges(o journal.ObjectJournal, own []*handlers.Handler) {
 	annotations := map[string]any{
 		"example.org/last-handled-configuration": "{}", "example.org/kopf-managed": "yes",
 		"example.org/handled-uid": "u1",
@@ -93,7 +95,7 @@ func handled(o journal.ObjectJournal, own []*handlers.Handler) {
 	patch := patching.Patch{Merge: map[string]any{"metadata": map[string]any{"annotations": annotations}}}
 	for _, reason := range []cause.Reason{cause.Create, cause.Noop, cause.Update, cause.Noop} {
 		o.RecordEvent("MODIFIED", "12345")
-		look := o.StartLook(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
+		look := o.StartEvaluation(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
 		if reason == cause.Noop { // no handler is evaluated
 			look.AddToJournal()
 			continue
@@ -107,8 +109,8 @@ func handled(o journal.ObjectJournal, own []*handlers.Handler) {
 	}
 }
 
-// heap returns the size of the live heap.
-func heap() uint64 {
+// liveHeapSize returns the size of the live heap.
+func liveHeapSize() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

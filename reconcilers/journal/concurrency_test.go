@@ -17,7 +17,7 @@ import (
 // TestConcurrentNotes shows that notes and explanations can run concurrently, without partial results.
 func TestConcurrentNotes(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
-	j := kept(journal.RetentionLimits{Objects: 3, Entries: 3}, h)
+	j := newServingJournal(journal.RetentionLimits{Objects: 3, Entries: 3}, h)
 	var all sync.WaitGroup
 	for i := range 5 {
 		object := types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}
@@ -25,8 +25,8 @@ func TestConcurrentNotes(t *testing.T) {
 			o := widgetsOf(j).ForObject(object, "u1")
 			for n := range 100 {
 				o.RecordEvent("MODIFIED", fmt.Sprint(n))
-				d := o.StartLook(&cause.Cause{Reason: cause.Create})
-				d.AddVerdict(h, execution.Stop{Why: execution.Finished})
+				d := o.StartEvaluation(&cause.Cause{Reason: cause.Create})
+				d.AddVerdict(h, execution.Stop{Reason: execution.Finished})
 				d.AddToJournal()
 				o.RecordAttempt(attemptOf(h, n, execution.Outcome{Err: fmt.Errorf("error %d", n%2)}))
 			}
@@ -43,7 +43,7 @@ func TestConcurrentNotes(t *testing.T) {
 				}
 			}
 		})
-		all.Go(func() { j.SetLive(serving(h)) })
+		all.Go(func() { j.SetLive(newServingState(h)) })
 	}
 	all.Wait()
 }

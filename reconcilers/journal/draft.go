@@ -16,62 +16,63 @@ import (
 
 // mostChanged limits the changed paths that are kept of one look, and longestValue the bytes of a value. The journal
 // holds entries of thousands of objects.
-const mostChanged, longestValue = 8, 60
+const maxChangedPaths, maxValueLength = 8, 60
 
 // notShown replaces a secret value.
-const notShown = "(secret)"
+const secretPlaceholder = "(secret)"
 
 // Draft collects the decisions of one pass over an object. A nil Draft records nothing.
 type Draft struct {
-	object ObjectJournal
-	cause  *cause.Cause
-	look   Look
-	asked  []*handlers.Handler // the handlers of the verdicts, in the same order
-	// noted is set once the look is in the journal.
-	noted bool
+	object          ObjectJournal
+	cause           *cause.Cause
+	evaluation      Evaluation
+	verdictHandlers []*handlers.Handler // the handlers of the verdicts, in the same order
+	// isRecorded is set once the look is in the journal.
+	isRecorded bool
 }
 
-// StartLook starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
-func (o ObjectJournal) StartLook(c *cause.Cause) *Draft {
+// StartEvaluation starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
+func (o ObjectJournal) StartEvaluation(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
 	d := &Draft{object: o, cause: c}
-	d.look = Look{Reason: string(c.Reason), Initial: c.Initial}
+	d.evaluation = Evaluation{Reason: string(c.Reason), Initial: c.Initial}
 	// Only an update has a former state to compare with.
 	if c.Reason == cause.Update {
-		d.look.Changed, d.look.More = changedPaths(c.Diff)
+		d.evaluation.ChangedPaths, d.evaluation.OmittedPathCount = changedPaths(c.Diff)
 	}
 	return d
 }
 
-// StartEventLook starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
-func (o ObjectJournal) StartEventLook(c *cause.Cause) *Draft {
+// StartEventEvaluation starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
+func (o ObjectJournal) StartEventEvaluation(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
-	return &Draft{object: o, cause: c, look: Look{Reason: "event", Type: c.Type}}
+	return &Draft{object: o, cause: c, evaluation: Evaluation{Reason: "event", Type: c.EventType}}
 }
 
-// StartBackgroundLook starts the draft for the daemons and timers of an object. It returns nil if nothing is recorded.
-func (o ObjectJournal) StartBackgroundLook(c *cause.Cause) *Draft {
+// StartBackgroundEvaluation starts the draft for the daemons and timers of an object. It returns nil if nothing is
+// recorded.
+func (o ObjectJournal) StartBackgroundEvaluation(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
-	return &Draft{object: o, cause: c, look: Look{Reason: "background"}}
+	return &Draft{object: o, cause: c, evaluation: Evaluation{Reason: "background"}}
 }
 
 // NoteDropped records why an unfinished change is not continued.
 func (d *Draft) NoteDropped(what string) {
 	if d != nil {
-		d.look.Dropped = what
+		d.evaluation.DroppedReason = what
 	}
 }
 
 // NoteUnnoticed records which later state of the object does not trigger handlers, and the remedy.
 func (d *Draft) NoteUnnoticed(what string) {
 	if d != nil {
-		d.look.Unnoticed = what
+		d.evaluation.UnnoticedState = what
 	}
 }
 
@@ -80,16 +81,16 @@ func (d *Draft) AddVerdict(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return
 	}
-	v := HandlerVerdict{Handler: h.ID, On: h.VerbName(), By: stop.By, Why: string(stop.Why)}
+	v := HandlerVerdict{Handler: h.ID, Purpose: h.VerbName(), Adapter: stop.Adapter, Reason: string(stop.Reason)}
 	d.explainVerdict(&v, h, stop)
 	// A handler can get two verdicts in one pass: it is selected first, and may then turn out not to be due. The later
 	// one counts.
-	if at := slices.Index(d.asked, h); at >= 0 {
-		d.look.Verdicts[at] = v
+	if at := slices.Index(d.verdictHandlers, h); at >= 0 {
+		d.evaluation.Verdicts[at] = v
 		return
 	}
-	d.asked = append(d.asked, h)
-	d.look.Verdicts = append(d.look.Verdicts, v)
+	d.verdictHandlers = append(d.verdictHandlers, h)
+	d.evaluation.Verdicts = append(d.evaluation.Verdicts, v)
 }
 
 // VerdictFunc returns [Draft.AddVerdict] as a function, or nil if nothing is recorded, so that adapters can skip the
@@ -104,7 +105,7 @@ func (d *Draft) VerdictFunc() func(h *handlers.Handler, stop execution.Stop) {
 // ClearVerdicts removes all verdicts, because the handlers are selected again.
 func (d *Draft) ClearVerdicts() {
 	if d != nil {
-		d.asked, d.look.Verdicts = nil, nil
+		d.verdictHandlers, d.evaluation.Verdicts = nil, nil
 	}
 }
 
@@ -112,25 +113,26 @@ func (d *Draft) ClearVerdicts() {
 // each call is recorded as an attempt anyway.
 func (d *Draft) AddToJournal() {
 	// An object can have many raw events, so looks that led to calls only are not worth an entry each.
-	refused := func(v HandlerVerdict) bool { return v.Why != "" }
-	if d == nil || d.noted || d.look.Reason == reasonEvent && !slices.ContainsFunc(d.look.Verdicts, refused) {
+	refused := func(v HandlerVerdict) bool { return v.Reason != "" }
+	if d == nil || d.isRecorded || d.evaluation.Reason == reasonEvent &&
+		!slices.ContainsFunc(d.evaluation.Verdicts, refused) {
 		return
 	}
-	d.noted = true
-	d.object.addEntry(Entry{Look: d.object.kind.sharedLook(d.look)})
+	d.isRecorded = true
+	d.object.addEntry(Entry{Evaluation: d.object.kind.sharedEvaluation(d.evaluation)})
 }
 
 // explainVerdict fills in the expected and the found value of a verdict, as far as its reason has any.
 func (d *Draft) explainVerdict(v *HandlerVerdict, h *handlers.Handler, stop execution.Stop) {
 	// Each reason stores its operands in stop in its own types, see package execution.
-	switch stop.Why {
+	switch stop.Reason {
 	case execution.Asleep:
 		if until := stop.Until.UTC(); !until.IsZero() {
 			v.Until = &until
 		}
 	case execution.OtherReason:
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
-	case execution.Awaiting, execution.Missed:
+	case execution.DependencyUnfinished, execution.DependencyFailed:
 		// The operands are the ids of the other handlers.
 		if ids, ok := stop.Expected.([]string); ok {
 			v.Expected = strings.Join(ids, ", ")
@@ -139,14 +141,14 @@ func (d *Draft) explainVerdict(v *HandlerVerdict, h *handlers.Handler, stop exec
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
 	case execution.OtherValue:
 		// The field has a value that the handler's filter does not accept.
-		d.describeField(v, h.Field, h.Words.Value, stop.Found)
+		d.describeField(v, h.Field, h.FilterDescriptions.Value, stop.Found)
 		if v.Expected == "" {
 			v.Expected = "any value"
 		}
 	case execution.Unchanged:
 		d.describeField(v, h.Field, "a changed value", stop.Found)
 	case execution.OtherChange:
-		d.describeField(v, h.Field, requiredChange(h.Words), stop.Found)
+		d.describeField(v, h.Field, requiredChange(h.FilterDescriptions), stop.Found)
 	case execution.FilteredOut:
 		d.describeFilter(v, h, stop.Filter)
 	}
@@ -168,11 +170,11 @@ func requiredChange(w requirements.Words) string {
 // has a value that can be shown.
 func (d *Draft) describeFilter(v *HandlerVerdict, h *handlers.Handler, place int) {
 	// There may be fewer words than filters: such a filter is named by its position.
-	if place >= len(h.Words.Filters) {
+	if place >= len(h.FilterDescriptions.Filters) {
 		v.Expected = fmt.Sprintf("filter %d", place+1)
 		return
 	}
-	criterion := h.Words.Filters[place]
+	criterion := h.FilterDescriptions.Filters[place]
 	// A function only returns true or false.
 	if criterion.Path == nil {
 		v.Expected, v.Found = criterion.Text, "false"
@@ -188,7 +190,7 @@ func (d *Draft) describeFilter(v *HandlerVerdict, h *handlers.Handler, place int
 func (d *Draft) describeField(v *HandlerVerdict, field diff.Path, expected string, found any) {
 	v.Field = field.String()
 	if d.object.kind.hidesPath(field) {
-		v.Expected, v.Found = notShown, notShown
+		v.Expected, v.Found = secretPlaceholder, secretPlaceholder
 		return
 	}
 	v.Expected, v.Found = shortenText(expected), shortValue(found)
@@ -219,7 +221,7 @@ func shortMapping(value map[string]any) string {
 	for key, inner := range value {
 		text, ok := inner.(string)
 		// Nested and large values are not shown, because they could take any space.
-		if size += len(key) + len(text); !ok || size > longestValue {
+		if size += len(key) + len(text); !ok || size > maxValueLength {
 			return fmt.Sprintf("a mapping of %d", len(value))
 		}
 	}
@@ -229,11 +231,11 @@ func shortMapping(value map[string]any) string {
 
 // shortenText cuts a text to longestValue bytes, at the beginning of a character.
 func shortenText(text string) string {
-	if len(text) <= longestValue {
+	if len(text) <= maxValueLength {
 		return text
 	}
 	// Do not cut within a character: the text must remain valid UTF-8 for JSON.
-	end := longestValue
+	end := maxValueLength
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -244,8 +246,8 @@ func shortenText(text string) string {
 // have any length.
 func changedPaths(all diff.Diff) (paths []string, more int) {
 	for i, item := range all {
-		if i == mostChanged {
-			return paths, len(all) - mostChanged
+		if i == maxChangedPaths {
+			return paths, len(all) - maxChangedPaths
 		}
 		paths = append(paths, shortenText(item.Path.String()))
 	}

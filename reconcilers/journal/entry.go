@@ -13,11 +13,11 @@ type Entry struct {
 	First *time.Time `json:"first,omitempty"`
 	Times int        `json:"times,omitempty"`
 
-	Event   *EventEntry   `json:"event,omitempty"`
-	Look    *Look         `json:"look,omitempty"`
-	Attempt *AttemptEntry `json:"attempt,omitempty"`
-	Write   *Write        `json:"write,omitempty"`
-	Hold    *Hold         `json:"hold,omitempty"`
+	Event      *EventEntry   `json:"event,omitempty"`
+	Evaluation *Evaluation   `json:"look,omitempty"`
+	Attempt    *AttemptEntry `json:"attempt,omitempty"`
+	Write      *Write        `json:"write,omitempty"`
+	Hold       *Hold         `json:"hold,omitempty"`
 }
 
 // EventEntry is an event of the watch.
@@ -28,22 +28,22 @@ type EventEntry struct {
 	Version string `json:"resourceVersion"`
 }
 
-// Look is one pass over the object: the cause that it found, and its decisions about handlers.
-type Look struct {
+// Evaluation is one pass over the object: the cause that it found, and its decisions about handlers.
+type Evaluation struct {
 	// Reason is that of the cause: create, update, delete, resume, noop, free; or "event" for handlers of raw events,
 	// with their Type; or "background" for daemons and timers.
 	Reason string `json:"reason"`
 	Type   string `json:"type,omitempty"`
 	// Initial is true for an object that existed before this process, until its handlers have finished.
 	Initial bool `json:"initial,omitempty"`
-	// Changed holds the paths that differ from the last-handled configuration, for updates; More is the number of
+	// ChangedPaths holds the paths that differ from the last-handled configuration, for updates; More is the number of
 	// omitted paths.
-	Changed []string `json:"changed,omitempty"`
-	More    int      `json:"more,omitempty"`
-	// Dropped says which unfinished change is not continued.
-	Dropped string `json:"dropped,omitempty"`
-	// Unnoticed says which later state of the object does not trigger handlers, and the remedy.
-	Unnoticed string `json:"unnoticed,omitempty"`
+	ChangedPaths     []string `json:"changed,omitempty"`
+	OmittedPathCount int      `json:"more,omitempty"`
+	// DroppedReason says which unfinished change is not continued.
+	DroppedReason string `json:"dropped,omitempty"`
+	// UnnoticedState says which later state of the object does not trigger handlers, and the remedy.
+	UnnoticedState string `json:"unnoticed,omitempty"`
 	// Verdicts holds one decision for each handler, in the order of registration.
 	Verdicts []HandlerVerdict `json:"verdicts,omitempty"`
 }
@@ -51,12 +51,12 @@ type Look struct {
 // HandlerVerdict is the decision about one handler.
 type HandlerVerdict struct {
 	Handler string `json:"handler"`
-	// On is the purpose of the handler: create, update, delete, resume, field, event, daemon, timer.
-	On string `json:"on,omitempty"`
-	// By is the adapter that stopped the attempt, and Why its reason, in the words of package execution. Both are empty
-	// if the handler was called.
-	By  string `json:"by,omitempty"`
-	Why string `json:"why,omitempty"`
+	// Purpose is the purpose of the handler: create, update, delete, resume, field, event, daemon, timer.
+	Purpose string `json:"on,omitempty"`
+	// Adapter is the adapter that stopped the attempt, and Why its reason, in the words of package execution. Both are
+	// empty if the handler was called.
+	Adapter string `json:"by,omitempty"`
+	Reason  string `json:"why,omitempty"`
 	// Expected and Found are the value that the handler requires and the actual one, shortened.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
@@ -69,8 +69,8 @@ type HandlerVerdict struct {
 // AttemptEntry is one call of a handler.
 type AttemptEntry struct {
 	Handler string `json:"handler"`
-	// On is the purpose of the handler, as in a Verdict.
-	On string `json:"on,omitempty"`
+	// Purpose is the purpose of the handler, as in a Verdict.
+	Purpose string `json:"on,omitempty"`
 	// Number counts the attempts for the cause, from 1.
 	Number int `json:"number"`
 	// Outcome is one of the constants from [Succeeded] to Interrupted.
@@ -79,26 +79,26 @@ type AttemptEntry struct {
 	Error string `json:"error,omitempty"`
 	// Next is the time of the next call.
 	Next *time.Time `json:"next,omitempty"`
-	// Former is true for a failure that the object has recorded: it was called before this process was started.
-	Former bool `json:"former,omitempty"`
-	// Took is the duration of the call in seconds; for repeated entries, that of the last call.
-	Took float64 `json:"seconds"`
+	// IsFormer is true for a failure that the object has recorded: it was called before this process was started.
+	IsFormer bool `json:"former,omitempty"`
+	// Seconds is the duration of the call in seconds; for repeated entries, that of the last call.
+	Seconds float64 `json:"seconds"`
 }
 
 // Write is one write to the API server.
 type Write struct {
-	// By is the origin of the write: empty for the results of a pass, "event handlers", or the id of a handler.
-	By string `json:"by,omitempty"`
-	// What holds the written paths, without values.
-	What []string `json:"what,omitempty"`
+	// Origin is the origin of the write: empty for the results of a pass, "event handlers", or the id of a handler.
+	Origin string `json:"by,omitempty"`
+	// Paths holds the written paths, without values.
+	Paths []string `json:"what,omitempty"`
 	// Error says why the write failed.
 	Error string `json:"error,omitempty"`
 }
 
 // Hold says why the object as a whole is not handled at the moment.
 type Hold struct {
-	// Why is one of the constants that begin with Held.
-	Why string `json:"why"`
+	// Reason is one of the constants that begin with Held.
+	Reason string `json:"why"`
 	// Error is the text of the error that caused it.
 	Error string `json:"error,omitempty"`
 	// Until is the time of the next attempt; nil waits for the next event.
@@ -127,31 +127,33 @@ func (e *Entry) isRepetitionOf(other *Entry) bool {
 	case e.Event != nil && other.Event != nil:
 		// Each event has another version, so only the type counts.
 		return e.Event.Type == other.Event.Type
-	case e.Look != nil && other.Look != nil:
-		return e.Look.isRepetitionOf(other.Look)
+	case e.Evaluation != nil && other.Evaluation != nil:
+		return e.Evaluation.isRepetitionOf(other.Evaluation)
 	case e.Attempt != nil && other.Attempt != nil:
 		// Number and times differ between attempts; the outcome and its error decide.
 		a, b := e.Attempt, other.Attempt
-		return a.Handler == b.Handler && a.On == b.On && a.Outcome == b.Outcome && a.Error == b.Error
+		return a.Handler == b.Handler && a.Purpose == b.Purpose && a.Outcome == b.Outcome && a.Error == b.Error
 	case e.Write != nil && other.Write != nil:
 		return e.Write.isRepetitionOf(other.Write)
 	case e.Hold != nil && other.Hold != nil:
-		return e.Hold.Why == other.Hold.Why && e.Hold.Error == other.Hold.Error
+		return e.Hold.Reason == other.Hold.Reason && e.Hold.Error == other.Hold.Error
 	default:
 		return false
 	}
 }
 
 // isRepetitionOf reports whether both looks made the same decisions, apart from times.
-func (l *Look) isRepetitionOf(other *Look) bool {
-	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial && l.More == other.More &&
-		l.Dropped == other.Dropped && l.Unnoticed == other.Unnoticed && slices.Equal(l.Changed, other.Changed) &&
+func (l *Evaluation) isRepetitionOf(other *Evaluation) bool {
+	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial &&
+		l.OmittedPathCount == other.OmittedPathCount &&
+		l.DroppedReason == other.DroppedReason && l.UnnoticedState == other.UnnoticedState &&
+		slices.Equal(l.ChangedPaths, other.ChangedPaths) &&
 		slices.EqualFunc(l.Verdicts, other.Verdicts, HandlerVerdict.isRepetitionOf)
 }
 
 // isRepetitionOf reports whether both writes have the same paths, origin and error.
 func (w *Write) isRepetitionOf(other *Write) bool {
-	return w.By == other.By && w.Error == other.Error && slices.Equal(w.What, other.What)
+	return w.Origin == other.Origin && w.Error == other.Error && slices.Equal(w.Paths, other.Paths)
 }
 
 // isRepetitionOf reports whether both verdicts are equal, apart from the time at which the handler is due.

@@ -19,8 +19,8 @@ type Explanation struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid,omitempty"`
-	// Now holds sentences that apply to the object as a whole, and so to all of its handlers.
-	Now []string `json:"now,omitempty"`
+	// Facts holds sentences that apply to the object as a whole, and so to all of its handlers.
+	Facts []string `json:"now,omitempty"`
 	// Handlers holds the answer for each handler of the kind.
 	Handlers []Answer `json:"handlers"`
 	// History holds the recorded entries, the oldest first.
@@ -29,15 +29,15 @@ type Explanation struct {
 
 // Answer says why a handler was called or not.
 type Answer struct {
-	Handler Registered `json:"handler"`
-	// Says is the answer as text.
-	Says string `json:"says"`
+	Handler RegisteredHandler `json:"handler"`
+	// Text is the answer as text.
+	Text string `json:"says"`
 	// Verdict is the last decision about the handler, made at the time At. Attempt is its last call, at the time
 	// Called.
-	Verdict *HandlerVerdict `json:"verdict,omitempty"`
-	At      *time.Time      `json:"at,omitempty"`
-	Attempt *AttemptEntry   `json:"attempt,omitempty"`
-	Called  *time.Time      `json:"called,omitempty"`
+	Verdict   *HandlerVerdict `json:"verdict,omitempty"`
+	DecidedAt *time.Time      `json:"at,omitempty"`
+	Attempt   *AttemptEntry   `json:"attempt,omitempty"`
+	CalledAt  *time.Time      `json:"called,omitempty"`
 }
 
 // SetLive sets the source of the operator's state. Nil journals ignore it.
@@ -51,13 +51,13 @@ func (j *Journal) SetLive(live LiveState) {
 }
 
 // OperatorState returns the state of the operator. It is empty before [Journal.SetLive] was called.
-func (j *Journal) OperatorState() Standing {
+func (j *Journal) OperatorState() OperatorState {
 	j.mu.Lock()
 	live := j.live
 	j.mu.Unlock()
 	// Without the lock: the operator may be slow, or may write to the journal meanwhile.
 	if live == nil {
-		return Standing{}
+		return OperatorState{}
 	}
 	return live.OperatorState()
 }
@@ -88,7 +88,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		UID:  uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
 	// Facts about the whole operator come first, because they explain the state of all handlers.
-	e.Now = append(standing.factsFor(object.Namespace), j.factsAbout(served, e)...)
+	e.Facts = append(standing.factsFor(object.Namespace), j.factsAbout(served, e)...)
 	for _, h := range served.Handlers {
 		e.Handlers = append(e.Handlers, answerFor(h, history))
 	}
@@ -107,7 +107,7 @@ func (j *Journal) historyOf(of Key) (types.UID, []Entry) {
 }
 
 // factsFor returns the facts that apply to all objects of a namespace.
-func (s Standing) factsFor(namespace string) (all []string) {
+func (s OperatorState) factsFor(namespace string) (all []string) {
 	switch {
 	case !s.Running:
 		all = append(all, "The operator is not active: it is starting or exiting, or another replica is the leader. "+
@@ -117,9 +117,9 @@ func (s Standing) factsFor(namespace string) (all []string) {
 	case slices.Contains(s.PausedNamespaces, namespace):
 		all = append(all, fmt.Sprintf("The operator is paused by a peer in namespace %q. No handlers are called for "+
 			"its objects.", namespace))
-	case len(s.Waiting) > 0:
+	case len(s.UnlistedResources) > 0:
 		all = append(all, "All handlers wait until the indices are filled. Not listed yet: "+
-			strings.Join(s.Waiting, ", ")+".")
+			strings.Join(s.UnlistedResources, ", ")+".")
 	}
 	return all
 }
@@ -161,12 +161,12 @@ func lastFact(history []Entry) []string {
 		case entry.Attempt != nil && entry.Attempt.isOfChange():
 			// A handler was called since, so nothing holds the object.
 			return nil
-		case entry.Look == nil || !entry.Look.IsOfChange():
+		case entry.Evaluation == nil || !entry.Evaluation.IsOfChange():
 			// Events, writes, and calls outside of changes say nothing about this: look further back.
-		case entry.Look.Reason == string(cause.Noop):
+		case entry.Evaluation.Reason == string(cause.Noop):
 			return []string{"The last evaluation, " + formatTime(entry.At) + ", found no essential change: the " +
 				"status, and metadata of Kubernetes and other operators, do not count."}
-		case entry.Look.Reason == string(cause.Free):
+		case entry.Evaluation.Reason == string(cause.Free):
 			return []string{"The object is being deleted, and this operator does not block that. Last evaluated " +
 				formatTime(entry.At) + "."}
 		default:
@@ -180,10 +180,12 @@ func lastFact(history []Entry) []string {
 const reasonEvent, reasonBackground = "event", "background"
 
 // IsOfChange reports whether the look was at a change, not at an event or background handlers.
-func (l *Look) IsOfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
+func (l *Evaluation) IsOfChange() bool {
+	return l.Reason != reasonEvent && l.Reason != reasonBackground
+}
 
 // isOfChange reports whether the attempt was of a change handler.
-func (a *AttemptEntry) isOfChange() bool { return isOfChanges(a.On) }
+func (a *AttemptEntry) isOfChange() bool { return isOfChanges(a.Purpose) }
 
 // isOfChanges reports whether handlers of this purpose run for changes.
 func isOfChanges(on string) bool {
@@ -194,83 +196,83 @@ func isOfChanges(on string) bool {
 	return true
 }
 
-// news collects the latest entries about one handler.
-type news struct {
-	verdict *HandlerVerdict
-	look    *Look
-	looked  time.Time
-	attempt *AttemptEntry
-	called  time.Time
-	dropped string // why an unfinished attempt is not continued; empty if it is
+// handlerHistory collects the latest entries about one handler.
+type handlerHistory struct {
+	verdict     *HandlerVerdict
+	evaluation  *Evaluation
+	evaluatedAt time.Time
+	attempt     *AttemptEntry
+	calledAt    time.Time
+	droppedNote string // why an unfinished attempt is not continued; empty if it is
 
-	unnoticed string // the later state that does not call the handler; empty if none
+	unnoticedNote string // the later state that does not call the handler; empty if none
 }
 
 // answerFor builds the answer for a handler from the history.
-func answerFor(h Registered, history []Entry) Answer {
+func answerFor(h RegisteredHandler, history []Entry) Answer {
 	// The history is short, so it is read once for each handler.
-	var n news
+	var n handlerHistory
 	for i := range history {
 		n.addEntry(h, &history[i])
 	}
-	a := Answer{Handler: h, Verdict: n.verdict, Attempt: n.attempt, Says: n.answerText()}
+	a := Answer{Handler: h, Verdict: n.verdict, Attempt: n.attempt, Text: n.answerText()}
 	if n.verdict != nil {
-		a.At = &n.looked
+		a.DecidedAt = &n.evaluatedAt
 	}
 	if n.attempt != nil {
-		a.Called = &n.called
+		a.CalledAt = &n.calledAt
 	}
 	return a
 }
 
 // addEntry adds an entry. The entries must come in the order of time.
-func (n *news) addEntry(h Registered, e *Entry) {
+func (n *handlerHistory) addEntry(h RegisteredHandler, e *Entry) {
 	// A new call makes earlier notes about the handler obsolete.
-	if a := e.Attempt; a != nil && a.Handler == h.ID && a.On == h.On {
-		n.attempt, n.called, n.dropped, n.unnoticed = a, e.At, "", ""
+	if a := e.Attempt; a != nil && a.Handler == h.ID && a.Purpose == h.Purpose {
+		n.attempt, n.calledAt, n.droppedNote, n.unnoticedNote = a, e.At, "", ""
 	}
-	if e.Look == nil {
+	if e.Evaluation == nil {
 		return
 	}
 	// Point into the history instead of copying: entries never change once they are in the journal.
-	for i, v := range e.Look.Verdicts {
-		if v.Handler == h.ID && v.On == h.On {
-			n.verdict, n.look, n.looked = &e.Look.Verdicts[i], e.Look, e.At
+	for i, v := range e.Evaluation.Verdicts {
+		if v.Handler == h.ID && v.Purpose == h.Purpose {
+			n.verdict, n.evaluation, n.evaluatedAt = &e.Evaluation.Verdicts[i], e.Evaluation, e.At
 		}
 	}
-	if e.Look.Unnoticed != "" && isOfChanges(h.On) {
-		n.unnoticed = e.Look.Unnoticed + "."
+	if e.Evaluation.UnnoticedState != "" && isOfChanges(h.Purpose) {
+		n.unnoticedNote = e.Evaluation.UnnoticedState + "."
 	}
 	// A note about a dropped change only concerns a handler whose last attempt expected another one.
 	unfinished := n.attempt != nil && n.attempt.isOfChange() && n.attempt.Next != nil
-	if unfinished && e.Look.Dropped != "" {
-		n.dropped = "Its retries were dropped " + formatTime(e.At) + ": " + e.Look.Dropped + "."
+	if unfinished && e.Evaluation.DroppedReason != "" {
+		n.droppedNote = "Its retries were dropped " + formatTime(e.At) + ": " + e.Evaluation.DroppedReason + "."
 	}
 }
 
 // answerText returns the answer as text: the last decision or call, the call before a decision, and notes on both.
-func (n *news) answerText() string {
+func (n *handlerHistory) answerText() string {
 	var parts []string
 	switch {
-	case n.verdict != nil && n.verdict.Why != "" && !n.looked.Before(n.called):
+	case n.verdict != nil && n.verdict.Reason != "" && !n.evaluatedAt.Before(n.calledAt):
 		// Times can be equal, because they are truncated: the verdict is then the later one.
 		parts = append(parts,
-			"Not called "+formatTime(n.looked)+", for "+n.look.causeText()+": "+n.verdict.whyNotCalled()+".")
+			"Not called "+formatTime(n.evaluatedAt)+", for "+n.evaluation.causeText()+": "+n.verdict.whyNotCalled()+".")
 		if n.attempt != nil {
-			parts = append(parts, "Called before, "+formatTime(n.called)+": "+n.attempt.outcomeText()+".")
+			parts = append(parts, "Called before, "+formatTime(n.calledAt)+": "+n.attempt.outcomeText()+".")
 		}
 	case n.attempt != nil:
 		// The last entry about the handler is its call.
-		parts = append(parts, "Called "+formatTime(n.called)+": "+n.attempt.outcomeText()+".")
+		parts = append(parts, "Called "+formatTime(n.calledAt)+": "+n.attempt.outcomeText()+".")
 	case n.verdict != nil:
 		// It was selected, and no call has ended yet.
 		parts = append(parts,
-			"Selected "+formatTime(n.looked)+", for "+n.look.causeText()+": it is running, or is next.")
+			"Selected "+formatTime(n.evaluatedAt)+", for "+n.evaluation.causeText()+": it is running, or is next.")
 	default:
 		parts = append(parts, "Not evaluated yet.")
 	}
 	// Notes that explain why no further call follows.
-	for _, more := range []string{n.dropped, n.unnoticed} {
+	for _, more := range []string{n.droppedNote, n.unnoticedNote} {
 		if more != "" {
 			parts = append(parts, more)
 		}

@@ -30,20 +30,20 @@ func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ..
 
 // TestKindsInWords shows that a kind has all names that kubectl accepts. Others are errors that list the candidates.
 func TestKindsInWords(t *testing.T) {
-	all := live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{
+	all := fixedState{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{
 		servedAs("example.org", "v1", "Widget", "widgets", true, "wd", "wgt"),
 		servedAs("other.org", "v1", "Widget", "widgets", true),
 		servedAs("", "v1", "Node", "nodes", false, "no"),
 		servedAs("example.org", "v1", "Nameless", "", true),
 	}}
-	waiting := live{Operator: "test.example.org", Absent: []journal.Absent{
+	waiting := fixedState{Operator: "test.example.org", AbsentHandlers: []journal.AbsentHandler{
 		{Handler: "a", Selector: "gadgets"}, {Handler: "b", Selector: "gadgets"}, {Handler: "c", Selector: "gizmos"},
 	}}
-	both := live{Operator: "test.example.org", Kinds: all.Kinds[2:3], Absent: waiting.Absent}
+	both := fixedState{Operator: "test.example.org", Kinds: all.Kinds[2:3], AbsentHandlers: waiting.AbsentHandlers}
 	const widget = "Widget.example.org"
 	cases := map[string]struct {
 		reason string
-		of     live
+		of     fixedState
 		word   string
 		want   string // the kind, or the error
 	}{
@@ -74,7 +74,7 @@ func TestKindsInWords(t *testing.T) {
 		"both": {"an unknown kind is an error that lists served and missing kinds",
 			both, "gadget", `operator "test.example.org" does not serve kind "gadget": ` +
 				`it serves Node; its handlers wait until the cluster serves gadgets, gizmos`},
-		"nothing": {"without served kinds, an unknown kind is an error that says so", live{}, "gadget",
+		"nothing": {"without served kinds, an unknown kind is an error that says so", fixedState{}, "gadget",
 			`operator "" does not serve kind "gadget": it does not serve any kind at the moment`},
 	}
 	for name, c := range cases {
@@ -97,7 +97,7 @@ func TestKindsInWords(t *testing.T) {
 // TestNamespaces shows that a namespace is required for namespaced kinds and ignored for cluster-scoped ones.
 func TestNamespaces(t *testing.T) {
 	j := journal.New(journal.RetentionLimits{})
-	j.SetLive(live{Operator: "test.example.org", Kinds: []journal.ServedKind{
+	j.SetLive(fixedState{Operator: "test.example.org", Kinds: []journal.ServedKind{
 		servedAs("example.org", "v1", "Widget", "widgets", true), servedAs("", "v1", "Node", "nodes", false),
 	}})
 	_, err := j.Explain("widget", types.NamespacedName{Name: "w1"})
@@ -117,7 +117,7 @@ func TestNamespaces(t *testing.T) {
 // TestStandingWithoutOperator shows that a journal without an operator reports an empty state.
 func TestStandingWithoutOperator(t *testing.T) {
 	got := journal.New(journal.RetentionLimits{}).OperatorState()
-	if d := cmp.Diff(journal.Standing{}, got, cmp.AllowUnexported(journal.ServedKind{})); d != "" {
+	if d := cmp.Diff(journal.OperatorState{}, got, cmp.AllowUnexported(journal.ServedKind{})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -126,27 +126,27 @@ func TestStandingWithoutOperator(t *testing.T) {
 func TestWhatHoldsNow(t *testing.T) {
 	event := func(o journal.ObjectJournal) { o.RecordEvent("ADDED", "1") }
 	look := func(reason cause.Reason) func(journal.ObjectJournal) {
-		return func(o journal.ObjectJournal) { o.StartLook(&cause.Cause{Reason: reason}).AddToJournal() }
+		return func(o journal.ObjectJournal) { o.StartEvaluation(&cause.Cause{Reason: reason}).AddToJournal() }
 	}
 	attempt := func(h *handlers.Handler) func(journal.ObjectJournal) {
 		return func(o journal.ObjectJournal) { o.RecordAttempt(attemptOf(h, 0, execution.Outcome{Final: true})) }
 	}
-	background := func(o journal.ObjectJournal) { o.StartBackgroundLook(&cause.Cause{}).AddToJournal() }
+	background := func(o journal.ObjectJournal) { o.StartBackgroundEvaluation(&cause.Cause{}).AddToJournal() }
 	refused := func(o journal.ObjectJournal) {
-		d := o.StartEventLook(&cause.Cause{})
-		d.AddVerdict(&handlers.Handler{ID: "e"}, execution.Stop{Why: execution.FilteredOut})
+		d := o.StartEventEvaluation(&cause.Cause{})
+		d.AddVerdict(&handlers.Handler{ID: "e"}, execution.Stop{Reason: execution.FilteredOut})
 		d.AddToJournal()
 	}
 	hold := func(why string, until time.Time) func(journal.ObjectJournal) {
 		return func(o journal.ObjectJournal) { o.RecordHold(why, errQuota, until) }
 	}
 	soon := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
-	daemon := &handlers.Handler{ID: "d", Family: handlers.Spawning,
+	daemon := &handlers.Handler{ID: "d", Family: handlers.Background,
 		Background: &handlers.BackgroundOptions{Daemon: true}}
-	timer := &handlers.Handler{ID: "t", Family: handlers.Spawning}
+	timer := &handlers.Handler{ID: "t", Family: handlers.Background}
 	onEvent := &handlers.Handler{ID: "e", Family: handlers.Watching}
 	index := &handlers.Handler{ID: "i", Family: handlers.Indexing}
-	child := &handlers.Handler{ID: "c", Family: handlers.Tending}
+	child := &handlers.Handler{ID: "c", Family: handlers.Child}
 	create := &handlers.Handler{ID: "h", Reason: cause.Create}
 	const noop = "The last evaluation, at 2000-01-01 00:00:00.000, found no essential change: the status, and " +
 		"metadata of Kubernetes and other operators, do not count."
@@ -154,47 +154,47 @@ func TestWhatHoldsNow(t *testing.T) {
 		"yet, or at least 7 other objects changed since its last change."
 	cases := map[string]struct {
 		reason  string
-		stand   func(l *live)
+		stand   func(l *fixedState)
 		happens []func(journal.ObjectJournal)
 		want    []string
 	}{
 		"well": {"a known object of an active operator has no remark", nil, []func(journal.ObjectJournal){event}, nil},
 		"idle": {"an inactive operator has this remark alone",
-			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
+			func(l *fixedState) { l.Running, l.Paused, l.UnlistedResources = false, true, []string{"x"} },
 			[]func(journal.ObjectJournal){event},
 			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
 				"No handlers are called."}},
 		"paused": {"a paused operator has the remark on the pause alone",
-			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.ObjectJournal){event},
+			func(l *fixedState) { l.Paused, l.UnlistedResources = true, []string{"x"} },
+			[]func(journal.ObjectJournal){event},
 			[]string{"The operator is paused by a peer. It does not watch objects, and no handlers are called."}},
 		"paused here": {"a pause in the namespace of the object is remarked",
-			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.ObjectJournal){event},
+			func(l *fixedState) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.ObjectJournal){event},
 			[]string{`The operator is paused by a peer in namespace "ns". No handlers are called ` +
 				"for its objects."}},
 		"paused elsewhere": {"a pause in another namespace is not remarked",
-			func(l *live) { l.PausedNamespaces = []string{"a"} }, []func(journal.ObjectJournal){event}, nil},
+			func(l *fixedState) { l.PausedNamespaces = []string{"a"} }, []func(journal.ObjectJournal){event}, nil},
 		"waiting": {"unfilled indices are remarked with their names",
-			func(l *live) { l.Waiting = []string{"pods", "nodes"} },
+			func(l *fixedState) { l.UnlistedResources = []string{"pods", "nodes"} },
 			[]func(journal.ObjectJournal){event},
 			[]string{"All handlers wait until the indices are filled. Not listed yet: pods, nodes."}},
 		"unknown": {"an unknown object is remarked with the possible causes", nil, nil,
 			[]string{unknown}},
 		"idle, and unknown": {"inactivity and an unknown object are both remarked",
-			func(l *live) { l.Running = false }, nil,
+			func(l *fixedState) { l.Running = false }, nil,
 			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
-				"No handlers are called.",
-				unknown}},
+				"No handlers are called.", unknown}},
 		"elsewhere": {"a namespace that is not served is remarked with the served ones",
-			func(l *live) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
+			func(l *fixedState) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
 			[]string{`The operator does not serve namespace "ns"; it serves a, b.`}},
 		"nowhere": {"an operator without namespaces has a remark on that",
-			func(l *live) { l.Kinds[0].Namespaces = []string{} }, nil,
+			func(l *fixedState) { l.Kinds[0].Namespaces = []string{} }, nil,
 			[]string{`The operator does not serve any namespace at the moment.`}},
 		"here": {"an unknown object in a served namespace has the remark on the object",
-			func(l *live) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
+			func(l *fixedState) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
 			[]string{unknown}},
 		"served before": {"a known object in a namespace not served any more is not remarked",
-			func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },
+			func(l *fixedState) { l.Kinds[0].Namespaces = []string{"a"} },
 			[]func(journal.ObjectJournal){event}, nil},
 		"noop": {"an evaluation without an essential change is remarked",
 			nil, []func(journal.ObjectJournal){event, look(cause.Noop)}, []string{noop}},
@@ -227,7 +227,7 @@ func TestWhatHoldsNow(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := serving()
+				l := newServingState()
 				if c.stand != nil {
 					c.stand(&l)
 				}
@@ -236,7 +236,7 @@ func TestWhatHoldsNow(t *testing.T) {
 				for _, happen := range c.happens {
 					happen(widgetsOf(j).ForObject(w1, "u1"))
 				}
-				if d := cmp.Diff(c.want, explained(t, j, w1).Now); d != "" {
+				if d := cmp.Diff(c.want, explainObject(t, j, w1).Facts); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
 			})
@@ -247,12 +247,12 @@ func TestWhatHoldsNow(t *testing.T) {
 // TestAnswers shows that each handler has one answer, based on its latest entries.
 func TestAnswers(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
-	look := func(of *handlers.Handler, why execution.Why, dropped string) func(journal.ObjectJournal) {
+	look := func(of *handlers.Handler, why execution.SkipReason, dropped string) func(journal.ObjectJournal) {
 		return func(o journal.ObjectJournal) {
-			d := o.StartLook(&cause.Cause{Reason: cause.Create})
+			d := o.StartEvaluation(&cause.Cause{Reason: cause.Create})
 			d.NoteDropped(dropped)
 			if of != nil {
-				d.AddVerdict(of, execution.Stop{Why: why})
+				d.AddVerdict(of, execution.Stop{Reason: why})
 			}
 			d.AddToJournal()
 		}
@@ -261,12 +261,12 @@ func TestAnswers(t *testing.T) {
 		return func(to journal.ObjectJournal) { to.RecordAttempt(attemptOf(of, 0, o)) }
 	}
 	unnoticed := func(o journal.ObjectJournal) {
-		d := o.StartLook(&cause.Cause{Reason: cause.Create})
+		d := o.StartEvaluation(&cause.Cause{Reason: cause.Create})
 		d.NoteUnnoticed("The same state again")
 		d.AddToJournal()
 	}
 	again, done := execution.Outcome{Err: errQuota, Delay: ptr(time.Minute)}, execution.Outcome{Final: true}
-	timer := &handlers.Handler{ID: "h", Family: handlers.Spawning}
+	timer := &handlers.Handler{ID: "h", Family: handlers.Background}
 	const finished = "for a creation: it is finished with this change: it succeeded, or failed permanently."
 	cases := map[string]struct {
 		reason  string
@@ -304,8 +304,8 @@ func TestAnswers(t *testing.T) {
 			"Not called at 0, " + finished},
 		"refused of a change": {"a refusal is described with the changed paths",
 			h, []func(journal.ObjectJournal){func(o journal.ObjectJournal) {
-				d := o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
-				d.AddVerdict(h, execution.Stop{Why: execution.Blocked})
+				d := o.StartEvaluation(&cause.Cause{Reason: cause.Update, Diff: diffOf("a", "b")})
+				d.AddVerdict(h, execution.Stop{Reason: execution.Blocked})
 				d.AddToJournal()
 			}}, "Not called at 0, for an update of spec.a, spec.b: " +
 				"it cannot be called with the object, and waits until the object changes."},
@@ -340,12 +340,12 @@ func TestAnswers(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.RetentionLimits{}, c.of)
+				j := newServingJournal(journal.RetentionLimits{}, c.of)
 				for _, happen := range c.happens {
 					happen(widgetsOf(j).ForObject(w1, "u1"))
 					time.Sleep(time.Second)
 				}
-				if got := inSeconds(explained(t, j, w1).Handlers[0].Says); got != c.want {
+				if got := inSeconds(explainObject(t, j, w1).Handlers[0].Text); got != c.want {
 					t.Errorf("%s\nwant %s\n got %s", c.reason, c.want, got)
 				}
 			})
@@ -366,27 +366,27 @@ func inSeconds(text string) string {
 func TestPartsOfAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &handlers.Handler{ID: "h", Reason: cause.Create}
-		j := kept(journal.RetentionLimits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
+		j := newServingJournal(journal.RetentionLimits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
 		o := widgetsOf(j).ForObject(w1, "u1")
 		begin := time.Now()
-		d := o.StartLook(&cause.Cause{Reason: cause.Create})
+		d := o.StartEvaluation(&cause.Cause{Reason: cause.Create})
 		d.AddVerdict(h, execution.Stop{})
 		d.AddToJournal()
 		time.Sleep(time.Second + time.Nanosecond)
 		o.RecordAttempt(attemptOf(h, 0, execution.Outcome{Final: true}))
-		e := explained(t, j, w1)
+		e := explainObject(t, j, w1)
 		second := begin.UTC().Add(time.Second)
 		want := []journal.Answer{{
-			Handler: journal.Registered{ID: "h", On: "create"}, Says: "Called at 1: attempt 1 succeeded.",
-			Verdict: &journal.HandlerVerdict{Handler: "h", On: "create"}, At: ptr(begin.UTC()),
-			Attempt: &journal.AttemptEntry{Handler: "h", On: "create", Number: 1, Outcome: "succeeded"},
-			Called:  &second,
+			Handler: journal.RegisteredHandler{ID: "h", Purpose: "create"}, Text: "Called at 1: attempt 1 succeeded.",
+			Verdict: &journal.HandlerVerdict{Handler: "h", Purpose: "create"}, DecidedAt: ptr(begin.UTC()),
+			Attempt:  &journal.AttemptEntry{Handler: "h", Purpose: "create", Number: 1, Outcome: "succeeded"},
+			CalledAt: &second,
 		}, {
-			Handler: journal.Registered{ID: "i", On: "create"},
-			Says:    "Not evaluated yet.",
+			Handler: journal.RegisteredHandler{ID: "i", Purpose: "create"},
+			Text:    "Not evaluated yet.",
 		}}
 		for i := range e.Handlers {
-			e.Handlers[i].Says = inSeconds(e.Handlers[i].Says)
+			e.Handlers[i].Text = inSeconds(e.Handlers[i].Text)
 		}
 		if d := cmp.Diff(want, e.Handlers); d != "" {
 			t.Errorf("-want, +got:\n%s", d)

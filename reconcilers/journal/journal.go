@@ -19,7 +19,7 @@ const (
 
 // nearby is the number of recent entries that a new one is compared with. A cycle of up to that many entries, such as a
 // retry with its event and write, takes constant space.
-const nearby = 6
+const mergeWindow = 6
 
 // RetentionLimits limits the size of a journal. Zero values mean the defaults.
 type RetentionLimits struct {
@@ -36,9 +36,9 @@ type Journal struct {
 	mu     sync.Mutex
 	pages  map[Key]*page
 	newest *page // the pages form a ring, ordered by their last entry: the oldest page follows the newest
-	// changes counts all entries ever added.
-	changes uint64
-	live    LiveState
+	// entryCount counts all entries ever added.
+	entryCount uint64
+	live       LiveState
 }
 
 // Key identifies an object by kind and name. Objects with the same name share a history, even if their uids differ.
@@ -49,14 +49,14 @@ type Key struct {
 
 // page holds the entries of one object.
 type page struct {
-	key         Key
-	uid         types.UID
-	entries     []Entry // the oldest first
-	gone        bool
-	listed      bool // the object existed before this process
-	older, next *page
-	// changed is the value of Journal.changes at the last entry.
-	changed uint64
+	key           Key
+	uid           types.UID
+	entries       []Entry // the oldest first
+	gone          bool
+	existedBefore bool // the object existed before this process
+	older, next   *page
+	// lastEntryNumber is the value of Journal.changes at the last entry.
+	lastEntryNumber uint64
 }
 
 // New creates an empty journal.
@@ -96,15 +96,15 @@ func (j *Journal) addEntry(key Key, uid types.UID, e Entry) {
 	p := j.newestPage(key)
 	// A new uid is a new object under the same name: its entries follow those of the former one.
 	if uid != "" && p.uid != uid {
-		p.uid, p.gone, p.listed = uid, false, false
+		p.uid, p.gone, p.existedBefore = uid, false, false
 	}
 	// Remember whether the object exists, because the entries of these events may be removed later.
 	if e.Event != nil {
 		p.gone = e.Event.Type == "DELETED"
-		p.listed = p.listed || e.Event.Type == "LISTED"
+		p.existedBefore = p.existedBefore || e.Event.Type == "LISTED"
 	}
-	j.changes++
-	p.changed = j.changes
+	j.entryCount++
+	p.lastEntryNumber = j.entryCount
 	p.addEntry(e, j.limits.Entries)
 }
 
@@ -115,13 +115,13 @@ func (j *Journal) VisitObjects(visit func(of Key, changed uint64)) (changes uint
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if visit == nil {
-		return j.changes
+		return j.entryCount
 	}
 	// The ring has no end, so count the pages.
 	for i, p := 0, j.newest; i < len(j.pages); i, p = i+1, p.older {
-		visit(p.key, p.changed)
+		visit(p.key, p.lastEntryNumber)
 	}
-	return j.changes
+	return j.entryCount
 }
 
 // EntriesOf returns the entries of one object, the oldest first. It also returns whether the object is gone, and
@@ -133,7 +133,7 @@ func (j *Journal) EntriesOf(of Key) (entries []Entry, gone, listed bool) {
 	if p == nil {
 		return nil, false, false
 	}
-	return slices.Clone(p.entries), p.gone, p.listed
+	return slices.Clone(p.entries), p.gone, p.existedBefore
 }
 
 // newestPage returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the
@@ -194,7 +194,7 @@ func (j *Journal) unlinkPage(p *page) {
 // addEntry appends the entry. If it repeats one of the last entries, it replaces that one and counts the repetition.
 func (p *page) addEntry(e Entry, limit int) {
 	// Search backwards: a repetition is usually close to the end.
-	for i := len(p.entries) - 1; i >= max(0, len(p.entries)-nearby); i-- {
+	for i := len(p.entries) - 1; i >= max(0, len(p.entries)-mergeWindow); i-- {
 		former := &p.entries[i]
 		if !e.isRepetitionOf(former) {
 			continue

@@ -20,10 +20,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// live is an operator with a fixed state.
-type live journal.Standing
+// fixedState is an operator with a fixed state.
+type fixedState journal.OperatorState
 
-func (l live) OperatorState() journal.Standing { return journal.Standing(l) }
+func (l fixedState) OperatorState() journal.OperatorState { return journal.OperatorState(l) }
 
 var (
 	widgets = discovery.Resource{
@@ -33,17 +33,17 @@ var (
 	w1 = types.NamespacedName{Namespace: "ns", Name: "w1"}
 )
 
-// serving returns an active operator that serves widgets in all namespaces, with these handlers.
-func serving(own ...*handlers.Handler) live {
+// newServingState returns an active operator that serves widgets in all namespaces, with these handlers.
+func newServingState(own ...*handlers.Handler) fixedState {
 	served := widgetsOf(journal.New(journal.RetentionLimits{})).ServedKind(widgets, own)
 	served.Namespaces = []string{""}
-	return live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}}
+	return fixedState{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}}
 }
 
-// kept returns the journal of such an operator.
-func kept(limits journal.RetentionLimits, own ...*handlers.Handler) *journal.Journal {
+// newServingJournal returns the journal of such an operator.
+func newServingJournal(limits journal.RetentionLimits, own ...*handlers.Handler) *journal.Journal {
 	j := journal.New(limits)
-	j.SetLive(serving(own...))
+	j.SetLive(newServingState(own...))
 	return j
 }
 
@@ -51,7 +51,7 @@ func widgetsOf(j *journal.Journal, secret ...diff.Path) *journal.KindJournal {
 	return j.ForKind(widgets.GroupKind(), secret)
 }
 
-func explained(t *testing.T, j *journal.Journal, object types.NamespacedName) journal.Explanation {
+func explainObject(t *testing.T, j *journal.Journal, object types.NamespacedName) journal.Explanation {
 	t.Helper()
 	e, err := j.Explain("widget", object)
 	if err != nil {
@@ -66,8 +66,8 @@ func historyLines(t *testing.T, j *journal.Journal, object types.NamespacedName)
 	t.Helper()
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	all := []string{}
-	for _, e := range explained(t, j, object).History {
-		text := fmt.Sprintf("%s at %.0f", what(e), e.At.Sub(begin).Seconds())
+	for _, e := range explainObject(t, j, object).History {
+		text := fmt.Sprintf("%s at %.0f", entryText(e), e.At.Sub(begin).Seconds())
 		if e.First != nil {
 			text += fmt.Sprintf(", %d since %.0f", e.Times, e.First.Sub(begin).Seconds())
 		}
@@ -76,16 +76,16 @@ func historyLines(t *testing.T, j *journal.Journal, object types.NamespacedName)
 	return all
 }
 
-func what(e journal.Entry) string {
+func entryText(e journal.Entry) string {
 	switch {
 	case e.Event != nil:
 		return e.Event.Type + " " + e.Event.Version
-	case e.Look != nil:
-		return "look " + e.Look.Reason + e.Look.Type
+	case e.Evaluation != nil:
+		return "look " + e.Evaluation.Reason + e.Evaluation.Type
 	case e.Attempt != nil:
 		return "attempt " + e.Attempt.Handler
 	case e.Write != nil:
-		return "write " + strings.Join(e.Write.What, ",")
+		return "write " + strings.Join(e.Write.Paths, ",")
 	case e.Hold != nil:
 		return "hold " + e.Hold.Error
 	default:
@@ -93,8 +93,8 @@ func what(e journal.Entry) string {
 	}
 }
 
-// events notes events, one per second. Each is a type with a version.
-func events(o journal.ObjectJournal, all ...string) {
+// recordEvents notes events, one per second. Each is a type with a version.
+func recordEvents(o journal.ObjectJournal, all ...string) {
 	for _, event := range all {
 		kind, version, _ := strings.Cut(event, " ")
 		o.RecordEvent(kind, version)
@@ -140,8 +140,8 @@ func TestRepeatedEntries(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.RetentionLimits{})
-				events(widgetsOf(j).ForObject(w1, "u1"), c.events...)
+				j := newServingJournal(journal.RetentionLimits{})
+				recordEvents(widgetsOf(j).ForObject(w1, "u1"), c.events...)
 				if d := cmp.Diff(c.want, historyLines(t, j, w1)); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
@@ -155,7 +155,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 	h, other := &handlers.Handler{ID: "h", Reason: cause.Create}, &handlers.Handler{ID: "i", Reason: cause.Create}
 	look := func(c *cause.Cause, tell func(d *journal.Draft)) func(journal.ObjectJournal) {
 		return func(o journal.ObjectJournal) {
-			d := o.StartLook(c)
+			d := o.StartEvaluation(c)
 			tell(d)
 			d.AddToJournal()
 		}
@@ -165,7 +165,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 		return func(d *journal.Draft) { d.AddVerdict(h, stop) }
 	}
 	at := func(seconds int) execution.Stop {
-		return execution.Stop{Why: execution.Asleep, Until: time.Unix(int64(seconds), 0)}
+		return execution.Stop{Reason: execution.Asleep, Until: time.Unix(int64(seconds), 0)}
 	}
 	paths := func(names ...string) *cause.Cause {
 		c := &cause.Cause{Reason: cause.Update}
@@ -208,8 +208,8 @@ func TestEntriesThatDiffer(t *testing.T) {
 			look(paths(strings.Split("abcdefgh", "")...), nothing),
 			look(paths(strings.Split("abcdefghi", "")...), nothing), false},
 		"verdicts": {"evaluations with another verdict are not folded",
-			look(create, stop(execution.Stop{Why: execution.Finished})),
-			look(create, stop(execution.Stop{Why: execution.Blocked})), false},
+			look(create, stop(execution.Stop{Reason: execution.Finished})),
+			look(create, stop(execution.Stop{Reason: execution.Blocked})), false},
 		"one verdict more": {"evaluations with another number of verdicts are not folded",
 			look(create, nothing), look(create, stop(at(1))), false},
 		"later": {"evaluations that differ in the due time only are folded",
@@ -233,7 +233,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 		"errors of writes": {"a failed write is not folded with a successful one",
 			wrote("a", "x", nil), wrote("a", "x", fmt.Errorf("no")), false},
 		"holds": {"holds that differ in their end only are folded",
-			hold("a", "x", anHour), hold("a", "x", noTime), true},
+			hold("a", "x", testTime), hold("a", "x", noTime), true},
 		"causes of holds": {"holds with different causes are not folded",
 			hold("a", "x", time.Time{}), hold("b", "x", time.Time{}), false},
 		"errors of holds": {"holds with different errors are not folded",
@@ -243,11 +243,11 @@ func TestEntriesThatDiffer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.RetentionLimits{})
+			j := newServingJournal(journal.RetentionLimits{})
 			o := widgetsOf(j).ForObject(w1, "u1")
 			c.one(o)
 			c.other(o)
-			if n := len(explained(t, j, w1).History); (n == 1) != c.folded {
+			if n := len(explainObject(t, j, w1).History); (n == 1) != c.folded {
 				t.Errorf("%s: want folded %t, got %d entries", c.reason, c.folded, n)
 			}
 		})
@@ -275,8 +275,8 @@ func TestEntriesOfOneObject(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.RetentionLimits{Entries: c.limit})
-				events(widgetsOf(j).ForObject(w1, "u1"), many...)
+				j := newServingJournal(journal.RetentionLimits{Entries: c.limit})
+				recordEvents(widgetsOf(j).ForObject(w1, "u1"), many...)
 				got := historyLines(t, j, w1)
 				if first := fmt.Sprintf("T%02d 0 at %d", 30-c.want, 30-c.want); len(got) != c.want || got[0] != first {
 					t.Errorf("%s: want %d entries from %q, got %v", c.reason, c.want, first, got)
@@ -289,7 +289,7 @@ func TestEntriesOfOneObject(t *testing.T) {
 // TestNilJournal shows that a nil journal, and values derived from it, record nothing and do not panic.
 func TestNilJournal(t *testing.T) {
 	var none *journal.Journal
-	none.SetLive(serving())
+	none.SetLive(newServingState())
 	kind := none.ForKind(widgets.GroupKind(), nil)
 	objects := map[string]journal.ObjectJournal{
 		"of no kind":   kind.ForObject(w1, "u1"),
@@ -299,12 +299,13 @@ func TestNilJournal(t *testing.T) {
 	for name, o := range objects {
 		t.Run(name, func(t *testing.T) {
 			c := &cause.Cause{Reason: cause.Create}
-			for _, d := range []*journal.Draft{o.StartLook(c), o.StartEventLook(c), o.StartBackgroundLook(c)} {
+			for _, d := range []*journal.Draft{o.StartEvaluation(c), o.StartEventEvaluation(c),
+				o.StartBackgroundEvaluation(c)} {
 				if d != nil || d.VerdictFunc() != nil {
 					t.Error("a draft is made without a journal")
 				}
 				d.NoteDropped("it")
-				d.AddVerdict(&handlers.Handler{ID: "h"}, execution.Stop{Why: execution.Finished})
+				d.AddVerdict(&handlers.Handler{ID: "h"}, execution.Stop{Reason: execution.Finished})
 				d.ClearVerdicts()
 				d.AddToJournal()
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // withheld replaces the error text of an object with secret values, because the error may contain such a value.
-const withheld = "(left out, because the object has secret values; see the log)"
+const withheldErrorText = "(left out, because the object has secret values; see the log)"
 
 // KindJournal records entries for the objects of one kind. A nil Kind records nothing.
 type KindJournal struct {
@@ -25,7 +25,7 @@ type KindJournal struct {
 	secret  []diff.Path // paths of values that are never kept; an empty path is the whole object
 
 	// shared holds recent entries that several objects can share.
-	shared shared
+	shared sharedEntries
 }
 
 // ForKind returns the recorder of one kind, with the paths of its secret values. All values of v1 Secrets are secret in
@@ -97,9 +97,9 @@ func (o ObjectJournal) RecordAttempt(a *execution.Attempt) {
 	}
 	// Retry counts from 0, as in Kopf; users see attempts from 1.
 	called := &AttemptEntry{
-		Handler: a.Call.Handler.ID, On: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1,
+		Handler: a.Call.Handler.ID, Purpose: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1,
 		Outcome: outcomeOf(a.Outcome),
-		Took:    a.Took.Round(time.Microsecond).Seconds(),
+		Seconds: a.Duration.Round(time.Microsecond).Seconds(),
 	}
 	if err := failureOf(a.Outcome); err != nil {
 		called.Error = o.kind.errorText(err)
@@ -147,7 +147,7 @@ func (o ObjectJournal) RecordHold(why string, err error, until time.Time) {
 	if o.kind == nil {
 		return
 	}
-	held := &Hold{Why: why}
+	held := &Hold{Reason: why}
 	if err != nil {
 		held.Error = o.kind.errorText(err)
 	}
@@ -161,7 +161,7 @@ func (o ObjectJournal) RecordHold(why string, err error, until time.Time) {
 
 // RecordPause records that the object is paused. The text says what ends the pause.
 func (o ObjectJournal) RecordPause(text string) {
-	o.addEntry(Entry{Hold: &Hold{Why: HeldPaused, Error: text}})
+	o.addEntry(Entry{Hold: &Hold{Reason: HeldPaused, Error: text}})
 }
 
 // RecordFormerFailure records a permanent failure that an earlier process has left on the object, with its time.
@@ -169,7 +169,7 @@ func (o ObjectJournal) RecordFormerFailure(h *handlers.Handler, at time.Time, me
 	if o.kind == nil {
 		return
 	}
-	called := &AttemptEntry{Handler: h.ID, On: h.VerbName(), Outcome: Failed, Former: true}
+	called := &AttemptEntry{Handler: h.ID, Purpose: h.VerbName(), Outcome: Failed, IsFormer: true}
 	if message != "" {
 		called.Error = o.kind.errorText(errors.New(message))
 	}
@@ -184,7 +184,7 @@ func (o ObjectJournal) RecordFormerFailure(h *handlers.Handler, at time.Time, me
 func (k *KindJournal) errorText(err error) string {
 	// Errors of handlers can quote any value of the object, so none is kept.
 	if len(k.secret) > 0 {
-		return withheld
+		return withheldErrorText
 	}
 	return storage.TextExcerpt(err.Error())
 }

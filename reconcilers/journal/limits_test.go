@@ -37,13 +37,13 @@ func TestObjectsThatAreForgotten(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.RetentionLimits{Objects: c.limit})
+			j := newServingJournal(journal.RetentionLimits{Objects: c.limit})
 			for _, name := range strings.Split(c.happen, "") {
 				widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: name}, "").RecordEvent("ADDED", "1")
 			}
 			var known strings.Builder
 			for _, name := range strings.Split("abcdef", "") {
-				if len(explained(t, j, types.NamespacedName{Namespace: "ns", Name: name}).History) > 0 {
+				if len(explainObject(t, j, types.NamespacedName{Namespace: "ns", Name: name}).History) > 0 {
 					known.WriteString(name)
 				}
 			}
@@ -57,13 +57,13 @@ func TestObjectsThatAreForgotten(t *testing.T) {
 // TestObjectsByDefault shows that the default limit applies to limits of zero and below.
 func TestObjectsByDefault(t *testing.T) {
 	for _, limit := range []int{0, -1} {
-		j := kept(journal.RetentionLimits{Objects: limit})
+		j := newServingJournal(journal.RetentionLimits{Objects: limit})
 		for i := range journal.DefaultObjects + 1 {
 			widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, "").RecordEvent("ADDED",
 				"1")
 		}
 		for name, want := range map[string]int{"0": 0, "1": 1, fmt.Sprint(journal.DefaultObjects): 1} {
-			if n := len(explained(t, j, types.NamespacedName{Namespace: "ns", Name: name}).History); n != want {
+			if n := len(explainObject(t, j, types.NamespacedName{Namespace: "ns", Name: name}).History); n != want {
 				t.Errorf("limit %d: want %d entries of object %s, got %d", limit, want, name, n)
 			}
 		}
@@ -73,23 +73,23 @@ func TestObjectsByDefault(t *testing.T) {
 // TestIncarnations shows that objects are identified by kind, namespace and name. A new object of the same name
 // continues the page of the old one.
 func TestIncarnations(t *testing.T) {
-	j := kept(journal.RetentionLimits{})
+	j := newServingJournal(journal.RetentionLimits{})
 	kind := widgetsOf(j)
 	kind.ForObject(w1, "u1").RecordEvent("ADDED", "1")
 	kind.ForObject(w1, "u1").RecordEvent("DELETED", "2")
-	if uid := explained(t, j, w1).UID; uid != "u1" {
+	if uid := explainObject(t, j, w1).UID; uid != "u1" {
 		t.Errorf("want a deleted object with uid u1, got %q", uid)
 	}
 	kind.ForObject(w1, "u2").RecordEvent("ADDED", "3")
 	kind.ForObject(w1, "").RecordHold(journal.HeldError, nil, noTime)
-	e := explained(t, j, w1)
+	e := explainObject(t, j, w1)
 	if e.UID != "u2" || len(e.History) != 3 {
 		t.Errorf("a new object must continue the page, and an entry without uid must keep the uid: "+
 			"want 3 entries, the last of u2, got %d of %q", len(e.History), e.UID)
 	}
 	j.ForKind(widgets.GroupVersion().WithKind("Gadget").GroupKind(), nil).ForObject(w1, "u3").RecordEvent("ADDED", "4")
 	kind.ForObject(types.NamespacedName{Namespace: "other", Name: "w1"}, "u4").RecordEvent("ADDED", "5")
-	if e := explained(t, j, w1); e.UID != "u2" || len(e.History) != 3 {
+	if e := explainObject(t, j, w1); e.UID != "u2" || len(e.History) != 3 {
 		t.Errorf("entries of other objects appear in this one: %v", e.History)
 	}
 }
@@ -112,13 +112,13 @@ func TestObjectOfABody(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := journal.New(journal.RetentionLimits{})
-			served := serving()
+			served := newServingState()
 			served.Kinds[0].Namespaced = c.object.Namespace != ""
 			j.SetLive(served)
 			o := widgetsOf(j).ForBody(map[string]any{"metadata": c.metadata})
-			d := o.StartLook(&cause.Cause{Reason: cause.Create})
+			d := o.StartEvaluation(&cause.Cause{Reason: cause.Create})
 			d.AddToJournal()
-			if e := explained(t, j, c.object); e.UID != c.uid || len(e.History) != 1 {
+			if e := explainObject(t, j, c.object); e.UID != c.uid || len(e.History) != 1 {
 				t.Errorf("%s: want one entry of %q, got %d of %q", c.reason, c.uid, len(e.History), e.UID)
 			}
 		})
@@ -128,7 +128,7 @@ func TestObjectOfABody(t *testing.T) {
 // TestOtherLimits shows that limits can change while the journal is used, and that a nil journal ignores them.
 func TestOtherLimits(t *testing.T) {
 	(*journal.Journal)(nil).SetLimits(journal.RetentionLimits{Objects: 1})
-	j := kept(journal.RetentionLimits{})
+	j := newServingJournal(journal.RetentionLimits{})
 	name := func(i int) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)} }
 	for i := range 5 {
 		widgetsOf(j).ForObject(name(i), "").RecordEvent("ADDED", "1")
@@ -139,13 +139,13 @@ func TestOtherLimits(t *testing.T) {
 	widgetsOf(j).ForObject(name(3), "").RecordEvent("ADDED", "2")
 	widgetsOf(j).ForObject(name(9), "").RecordEvent("ADDED", "2")
 	for i, want := range map[int]int{0: 0, 1: 0, 2: 0, 3: 3, 4: 0, 9: 1} {
-		if n := len(explained(t, j, name(i)).History); n != want {
+		if n := len(explainObject(t, j, name(i)).History); n != want {
 			t.Errorf("want %d entries of object %d, got %d", want, i, n)
 		}
 	}
 	widgetsOf(j).ForObject(name(9), "").RecordHold(journal.HeldError, nil, time.Time{})
 	widgetsOf(j).ForObject(name(9), "").RecordHold(journal.HeldBlocked, nil, time.Time{})
-	if n := len(explained(t, j, name(9)).History); n != 2 {
+	if n := len(explainObject(t, j, name(9)).History); n != 2 {
 		t.Errorf("want 2 entries, got %d", n)
 	}
 }

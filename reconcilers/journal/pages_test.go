@@ -12,7 +12,7 @@ import (
 
 // TestAllObjects shows that objects are listed with the newest first, and with the number of their last change.
 func TestAllObjects(t *testing.T) {
-	j := kept(journal.RetentionLimits{})
+	j := newServingJournal(journal.RetentionLimits{})
 	all := func() (seen []string) {
 		last := j.VisitObjects(func(of journal.Key, changed uint64) {
 			seen = append(seen, fmt.Sprint(of.Kind, " ", of.Object, " ", changed))
@@ -47,10 +47,10 @@ func TestObjectsThatAreGone(t *testing.T) {
 		what func(journal.ObjectJournal)
 	}
 	cases := map[string]struct {
-		reason  string
-		happens []happening
-		entries int
-		gone    bool
+		reason   string
+		steps    []happening
+		entries  int
+		wantGone bool
 	}{
 		"unknown": {"an unknown object is not gone", nil, 0, false},
 		"there":   {"an added object is not gone", []happening{{"u1", event("ADDED")}}, 1, false},
@@ -64,12 +64,12 @@ func TestObjectsThatAreGone(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.RetentionLimits{})
-			for _, h := range c.happens {
+			j := newServingJournal(journal.RetentionLimits{})
+			for _, h := range c.steps {
 				h.what(widgetsOf(j).ForObject(w1, h.uid))
 			}
-			if entries, gone, _ := j.EntriesOf(key); len(entries) != c.entries || gone != c.gone {
-				t.Errorf("%s: want %d entries, gone: %t; got %v, %t", c.reason, c.entries, c.gone, entries, gone)
+			if entries, gone, _ := j.EntriesOf(key); len(entries) != c.entries || gone != c.wantGone {
+				t.Errorf("%s: want %d entries, gone: %t; got %v, %t", c.reason, c.entries, c.wantGone, entries, gone)
 			}
 		})
 	}

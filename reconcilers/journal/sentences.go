@@ -14,7 +14,7 @@ func formatTime(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 
 
 // whyNotCalled says why the handler was not called, as a clause without a full stop.
 func (v HandlerVerdict) whyNotCalled() string {
-	switch execution.Why(v.Why) {
+	switch execution.SkipReason(v.Reason) {
 	case execution.OtherReason:
 		// The operands are reasons of causes.
 		if cause.Reason(v.Found) == cause.Noop {
@@ -46,18 +46,18 @@ func (v HandlerVerdict) whyNotCalled() string {
 			return "it waits for its next attempt"
 		}
 		return "it waits for its next attempt, " + formatTime(*v.Until)
-	case execution.Awaiting:
+	case execution.DependencyUnfinished:
 		return "it waits for handlers that are not finished: " + v.Expected
 	case execution.Blocked:
 		return "it cannot be called with the object, and waits until the object changes"
-	case execution.Missed:
+	case execution.DependencyFailed:
 		return "handlers that it depends on failed permanently: " + v.Expected
 	case execution.Exceeded:
 		return fmt.Sprintf("its limit is reached: %s of %s", v.Found, v.Expected)
 	case execution.NotPicked:
 		return "it is due, but the lifecycle selected other handlers first"
 	default:
-		return v.Why
+		return v.Reason
 	}
 }
 
@@ -96,7 +96,7 @@ func singularReason(reason string) string {
 }
 
 // causeText says why the object was looked at.
-func (l *Look) causeText() string {
+func (l *Evaluation) causeText() string {
 	switch l.Reason {
 	case reasonEvent:
 		return "an event " + eventWords(l.Type)
@@ -118,10 +118,10 @@ func eventWords(eventType string) string {
 }
 
 // changedPathsText lists the changed paths.
-func (l *Look) changedPathsText() string {
-	text := strings.Join(l.Changed, ", ")
-	if l.More > 0 {
-		text += fmt.Sprintf(" and %d more", l.More)
+func (l *Evaluation) changedPathsText() string {
+	text := strings.Join(l.ChangedPaths, ", ")
+	if l.OmittedPathCount > 0 {
+		text += fmt.Sprintf(" and %d more", l.OmittedPathCount)
 	}
 	return text
 }
@@ -129,7 +129,7 @@ func (l *Look) changedPathsText() string {
 // outcomeText describes the outcome of the call.
 func (a *AttemptEntry) outcomeText() string {
 	text := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
-	if a.Former {
+	if a.IsFormer {
 		text = "it " + a.Outcome + ", before this process was started"
 	}
 	if a.Error != "" {
@@ -144,18 +144,18 @@ func (a *AttemptEntry) outcomeText() string {
 // holdText says what blocks the object.
 func (h *Hold) holdText() string {
 	switch {
-	case h.Why == HeldBlocked:
+	case h.Reason == HeldBlocked:
 		return "The object is not handled until it changes: " + h.Error + "."
-	case h.Why == HeldFailure:
-		return "The object is kept after " + h.Why + ": " + h.Error + ". An edit calls the failed handlers again; " +
+	case h.Reason == HeldFailure:
+		return "The object is kept after " + h.Reason + ": " + h.Error + ". An edit calls the failed handlers again; " +
 			"if its finalizer is removed, the object is deleted."
-	case h.Why == HeldPaused:
-		return "The object is " + h.Why + ": " + h.Error + ". No handlers, daemons and timers run for it."
+	case h.Reason == HeldPaused:
+		return "The object is " + h.Reason + ": " + h.Error + ". No handlers, daemons and timers run for it."
 	case h.Until == nil:
 		// Throttling without a next attempt waits for an event.
-		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
+		return "The object is not handled until its next event, after " + h.Reason + ": " + h.Error + "."
 	default:
 		until := strings.TrimPrefix(formatTime(*h.Until), "at ")
-		return "The object is throttled until " + until + ", after " + h.Why + ": " + h.Error + "."
+		return "The object is throttled until " + until + ", after " + h.Reason + ": " + h.Error + "."
 	}
 }

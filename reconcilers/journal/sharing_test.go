@@ -18,8 +18,8 @@ func TestSharing(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	look := func(reason cause.Reason, stop execution.Stop) func(o journal.ObjectJournal) {
 		return func(o journal.ObjectJournal) {
-			d := o.StartLook(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
-			d.AddVerdict(demanding(), stop)
+			d := o.StartEvaluation(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
+			d.AddVerdict(newDemandingHandler(), stop)
 			d.AddToJournal()
 		}
 	}
@@ -30,8 +30,8 @@ func TestSharing(t *testing.T) {
 		}
 	}
 	called := execution.Stop{}
-	asleep := execution.Stop{By: "Progress", Why: execution.Asleep, Until: until}
-	later := execution.Stop{By: "Progress", Why: execution.Asleep, Until: until.Add(time.Hour)}
+	asleep := execution.Stop{Adapter: "Progress", Reason: execution.Asleep, Until: until}
+	later := execution.Stop{Adapter: "Progress", Reason: execution.Asleep, Until: until.Add(time.Hour)}
 	for name, c := range map[string]struct {
 		reason     string
 		one, other func(o journal.ObjectJournal)
@@ -55,15 +55,15 @@ func TestSharing(t *testing.T) {
 			look("resume", called), look("resume", called), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.RetentionLimits{})
+			j := newServingJournal(journal.RetentionLimits{})
 			kind := widgetsOf(j)
 			var noted [2]journal.Entry
 			for i, note := range []func(o journal.ObjectJournal){c.one, c.other} {
 				key := types.NamespacedName{Namespace: "ns", Name: []string{"a", "b"}[i]}
 				note(kind.ForObject(key, "u"))
-				noted[i] = explained(t, j, key).History[0]
+				noted[i] = explainObject(t, j, key).History[0]
 			}
-			shared := noted[0].Look != nil && noted[0].Look == noted[1].Look ||
+			shared := noted[0].Evaluation != nil && noted[0].Evaluation == noted[1].Evaluation ||
 				noted[0].Write != nil && noted[0].Write == noted[1].Write
 			if shared != c.shared {
 				t.Errorf("%s: shared: %v", c.reason, shared)

@@ -18,9 +18,9 @@ func (e Explanation) WriteText(w io.Writer) error {
 		name = e.Namespace + "/" + e.Name
 	}
 	t.addLine("%s %s, as seen by operator %s %s UTC", e.Kind, name, e.Operator, formatTime(e.At))
-	if len(e.Now) > 0 {
+	if len(e.Facts) > 0 {
 		t.addLine("\nNOW")
-		for _, sentence := range e.Now {
+		for _, sentence := range e.Facts {
 			t.addLine("  %s", sentence)
 		}
 	}
@@ -70,12 +70,12 @@ func printableText(line string) string {
 
 // addAnswer adds the answer for one handler.
 func (t *text) addAnswer(a Answer) {
-	head := fmt.Sprintf("%s (%s)", a.Handler.ID, a.Handler.On)
-	if len(a.Handler.Demands) > 0 {
-		head += ", for " + strings.Join(a.Handler.Demands, ", ")
+	head := fmt.Sprintf("%s (%s)", a.Handler.ID, a.Handler.Purpose)
+	if len(a.Handler.Requirements) > 0 {
+		head += ", for " + strings.Join(a.Handler.Requirements, ", ")
 	}
 	t.addLine("  %s", head)
-	t.addLine("      %s", a.Says)
+	t.addLine("      %s", a.Text)
 }
 
 // addEntry adds one entry of the history, with its repetitions.
@@ -93,8 +93,8 @@ func (e *Entry) String() string {
 	switch {
 	case e.Event != nil:
 		return printableText("event " + e.Event.Type + ", version " + e.Event.Version)
-	case e.Look != nil:
-		return printableText(e.Look.summaryText())
+	case e.Evaluation != nil:
+		return printableText(e.Evaluation.summaryText())
 	case e.Attempt != nil:
 		return printableText("called " + e.Attempt.Handler + ": " + e.Attempt.outcomeText())
 	case e.Write != nil:
@@ -107,20 +107,20 @@ func (e *Entry) String() string {
 }
 
 // summaryText describes the decisions of a pass in one line.
-func (l *Look) summaryText() string {
+func (l *Evaluation) summaryText() string {
 	text := "evaluated " + l.causeText()
-	if l.Dropped != "" {
-		text += "; dropped progress: " + l.Dropped
+	if l.DroppedReason != "" {
+		text += "; dropped progress: " + l.DroppedReason
 	}
-	if l.Unnoticed != "" {
-		text += "; will not be noticed: " + l.Unnoticed
+	if l.UnnoticedState != "" {
+		text += "; will not be noticed: " + l.UnnoticedState
 	}
 	var chosen, refused []string
 	for _, v := range l.Verdicts {
-		if v.Why == "" {
+		if v.Reason == "" {
 			chosen = append(chosen, v.Handler)
 		} else {
-			refused = append(refused, v.Handler+" ("+v.Why+")")
+			refused = append(refused, v.Handler+" ("+v.Reason+")")
 		}
 	}
 	if len(chosen) > 0 {
@@ -134,9 +134,9 @@ func (l *Look) summaryText() string {
 
 // writeText describes the written paths.
 func (w *Write) writeText() string {
-	text := "wrote " + strings.Join(w.What, ", ")
-	if w.By != "" {
-		text += " for " + w.By
+	text := "wrote " + strings.Join(w.Paths, ", ")
+	if w.Origin != "" {
+		text += " for " + w.Origin
 	}
 	if w.Error != "" {
 		text += "; failed: " + w.Error

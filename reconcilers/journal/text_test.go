@@ -21,27 +21,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// eventful returns the explanation of an object with every sort of entry.
-func eventful(t *testing.T) journal.Explanation {
+// fullExplanation returns the explanation of an object with every sort of entry.
+func fullExplanation(t *testing.T) journal.Explanation {
 	t.Helper()
 	create := &handlers.Handler{ID: "provision", Reason: cause.Create}
 	update := &handlers.Handler{
-		ID: "resize", Reason: cause.Update, Field: diff.Path{"spec", "size"}, Words: requirements.Words{Value: "7"},
+		ID: "resize", Reason: cause.Update, Field: diff.Path{"spec", "size"},
+		FilterDescriptions: requirements.Words{Value: "7"},
 	}
-	j := kept(journal.RetentionLimits{}, create, update)
+	j := newServingJournal(journal.RetentionLimits{}, create, update)
 	o := widgetsOf(j).ForObject(w1, "u1")
 	after := func(d time.Duration) { time.Sleep(d) }
 	o.RecordEvent("", "1")
-	d := o.StartLook(&cause.Cause{Reason: cause.Create, Initial: true})
+	d := o.StartEvaluation(&cause.Cause{Reason: cause.Create, Initial: true})
 	d.AddVerdict(create, execution.Stop{})
 	d.AddVerdict(update, execution.Stop{
-		By: "Updated", Why: execution.OtherReason, Expected: cause.Update, Found: cause.Create,
+		Adapter: "Updated", Reason: execution.OtherReason, Expected: cause.Update, Found: cause.Create,
 	})
 	d.AddToJournal()
 	for range 3 {
 		after(1500 * time.Millisecond)
 		a := attemptOf(create, 0, execution.Outcome{Err: errors.New("no\nquota\x1b[31m"), Delay: ptr(time.Minute)})
-		a.Took = time.Second
+		a.Duration = time.Second
 		o.RecordAttempt(a)
 	}
 	o.RecordWrite("", patching.Patch{Merge: map[string]any{"status": nil}}, nil, written, nil)
@@ -51,19 +52,19 @@ func eventful(t *testing.T) journal.Explanation {
 	for _, key := range strings.Split("abcdefghij", "") {
 		c.Diff = append(c.Diff, diff.Item{Op: diff.Add, Path: diff.Path{key}, New: "x"})
 	}
-	d = o.StartLook(c)
+	d = o.StartEvaluation(c)
 	d.NoteDropped("the unfinished create is superseded by this update")
-	d.AddVerdict(update, execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(3)})
+	d.AddVerdict(update, execution.Stop{Adapter: "Filters", Reason: execution.OtherValue, Found: int64(3)})
 	d.AddToJournal()
 	for _, kind := range []string{"", "MODIFIED"} {
-		d = o.StartEventLook(&cause.Cause{Type: kind})
+		d = o.StartEventEvaluation(&cause.Cause{EventType: kind})
 		d.AddVerdict(&handlers.Handler{ID: "hear", Family: handlers.Watching},
-			execution.Stop{Why: execution.FilteredOut})
+			execution.Stop{Reason: execution.FilteredOut})
 		d.AddToJournal()
 	}
-	o.StartBackgroundLook(&cause.Cause{}).AddToJournal()
+	o.StartBackgroundEvaluation(&cause.Cause{}).AddToJournal()
 	o.RecordHold(journal.HeldError, errQuota, time.Now().Add(time.Hour))
-	return explained(t, j, w1)
+	return explainObject(t, j, w1)
 }
 
 func textOf(t *testing.T, e journal.Explanation) string {
@@ -107,7 +108,7 @@ HISTORY, the oldest first
 		`framework: no quota.
 `
 	synctest.Test(t, func(t *testing.T) {
-		if d := cmp.Diff(want, textOf(t, eventful(t))); d != "" {
+		if d := cmp.Diff(want, textOf(t, fullExplanation(t))); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})
@@ -135,7 +136,7 @@ HISTORY, the oldest first
 // TestTextOfDecoded shows that an explanation that is encoded and decoded has the same text.
 func TestTextOfDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := eventful(t)
+		e := fullExplanation(t)
 		encoded, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)
@@ -155,8 +156,8 @@ func TestTextOfDecoded(t *testing.T) {
 
 // TestEmptyLists shows that empty lists are encoded as lists, not as null, which simplifies their use with jq.
 func TestEmptyLists(t *testing.T) {
-	j := kept(journal.RetentionLimits{})
-	for name, of := range map[string]any{"explanation": explained(t, j, w1), "standing": j.OperatorState()} {
+	j := newServingJournal(journal.RetentionLimits{})
+	for name, of := range map[string]any{"explanation": explainObject(t, j, w1), "standing": j.OperatorState()} {
 		encoded, err := json.Marshal(of)
 		if err != nil {
 			t.Fatal(err)
@@ -185,9 +186,9 @@ func TestHarmlessText(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			text := textOf(t, journal.Explanation{
-				Kind: "Widget", Name: c.text, Now: []string{c.text},
-				Handlers: []journal.Answer{{Says: c.text}},
-				History:  []journal.Entry{{Hold: &journal.Hold{Why: journal.HeldBlocked, Error: c.text}}},
+				Kind: "Widget", Name: c.text, Facts: []string{c.text},
+				Handlers: []journal.Answer{{Text: c.text}},
+				History:  []journal.Entry{{Hold: &journal.Hold{Reason: journal.HeldBlocked, Error: c.text}}},
 			})
 			lines := strings.Split(text, "\n")
 			if len(lines) != 12 || lines[3] != "  "+c.want || strings.Count(text, c.want) != 4 {

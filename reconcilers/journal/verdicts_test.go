@@ -17,18 +17,18 @@ import (
 )
 
 var (
-	anHour = time.Date(2000, 1, 1, 2, 0, 0, 0, time.FixedZone("there", 3600))
-	body   = map[string]any{
+	testTime = time.Date(2000, 1, 1, 2, 0, 0, 0, time.FixedZone("there", 3600))
+	body     = map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"tier": "test"}},
 		"spec":     map[string]any{"size": int64(3), "password": "hunter2"},
 	}
 )
 
-// demanding returns a handler with all sorts of conditions: a field, patterns and filters.
-func demanding() *handlers.Handler {
+// newDemandingHandler returns a handler with all sorts of conditions: a field, patterns and filters.
+func newDemandingHandler() *handlers.Handler {
 	return &handlers.Handler{
 		ID: "h", Reason: cause.Update, Field: diff.Path{"spec", "size"},
-		Words: requirements.Words{
+		FilterDescriptions: requirements.Words{
 			Value: "7", From: "8", To: "9", Filters: []requirements.Criterion{
 				{Text: `WithLabel("tier", "prod")`, Path: diff.Path{"metadata", "labels", "tier"}},
 				{Text: "When"},
@@ -38,25 +38,27 @@ func demanding() *handlers.Handler {
 	}
 }
 
-// verdictOn notes one evaluation with one verdict, and returns the kept verdict and its sentence.
-func verdictOn(t *testing.T, j *journal.Journal, kind *journal.KindJournal, h *handlers.Handler, stop execution.Stop) (
+// recordVerdict notes one evaluation with one verdict, and returns the kept verdict and its sentence.
+func recordVerdict(t *testing.T, j *journal.Journal, kind *journal.KindJournal, h *handlers.Handler,
+	stop execution.Stop) (
 	journal.HandlerVerdict, string,
 ) {
 	t.Helper()
-	d := kind.ForObject(w1, "u1").StartLook(&cause.Cause{Reason: cause.Create, Object: jsontext.NewFromValue(body)})
+	d := kind.ForObject(w1, "u1").StartEvaluation(&cause.Cause{Reason: cause.Create,
+		Object: jsontext.NewFromValue(body)})
 	d.AddVerdict(h, stop)
 	d.AddToJournal()
-	answers := explained(t, j, w1).Handlers
+	answers := explainObject(t, j, w1).Handlers
 	if len(answers) != 1 || answers[0].Verdict == nil {
 		t.Fatalf("want one answer with a verdict, got %+v", answers)
 	}
-	return *answers[0].Verdict, answers[0].Says
+	return *answers[0].Verdict, answers[0].Text
 }
 
 // TestVerdicts shows that each cause not to call a handler is kept with the expected and the found value, and has a
 // sentence.
 func TestVerdicts(t *testing.T) {
-	utc := anHour.UTC()
+	utc := testTime.UTC()
 	cases := map[string]struct {
 		reason string
 		stop   execution.Stop
@@ -66,85 +68,87 @@ func TestVerdicts(t *testing.T) {
 		"none": {"a selected handler has no cause", execution.Stop{}, journal.HandlerVerdict{},
 			"Selected at T, for a creation: it is running, or is next."},
 		"other reason": {"another cause is described with both causes",
-			execution.Stop{Why: execution.OtherReason, Expected: cause.Update, Found: cause.Create},
+			execution.Stop{Reason: execution.OtherReason, Expected: cause.Update, Found: cause.Create},
 			journal.HandlerVerdict{Expected: "update", Found: "create"}, "it handles updates, and this is a creation."},
 		"not initial": {"a resume handler without a listed object has its own sentence",
-			execution.Stop{Why: execution.NotInitial}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.NotInitial}, journal.HandlerVerdict{},
 			"it handles the objects that existed when the operator started, once each; this one is new, " +
 				"or was handled since."},
 		"being deleted": {"a resume handler for an object in deletion has its own sentence",
-			execution.Stop{Why: execution.BeingDeleted}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.BeingDeleted}, journal.HandlerVerdict{},
 			"the object is being deleted, and the handler was registered without EvenIfDeleted."},
-		"not held": {"a cause without a sentence is printed as its name", execution.Stop{Why: execution.NotHeld},
+		"not held": {"a cause without a sentence is printed as its name",
+			execution.Stop{Reason: execution.FinalizerNotNeeded},
 			journal.HandlerVerdict{}, ": not held."},
 		"unchanged": {"an unchanged field is described with its value",
-			execution.Stop{Why: execution.Unchanged, Found: int64(3)},
+			execution.Stop{Reason: execution.Unchanged, Found: int64(3)},
 			journal.HandlerVerdict{Field: "spec.size", Expected: "a changed value", Found: "3"},
 			"field spec.size has not changed: it is 3."},
 		"other change": {"another change is described with both patterns",
-			execution.Stop{Why: execution.OtherChange, Found: int64(3)},
+			execution.Stop{Reason: execution.OtherChange, Found: int64(3)},
 			journal.HandlerVerdict{Field: "spec.size", Expected: "from 8, to 9", Found: "3"},
 			"field spec.size has not changed as required: expected from 8, to 9, found 3."},
-		"other value": {"another value is described with its pattern", execution.Stop{Why: execution.OtherValue},
+		"other value": {"another value is described with its pattern", execution.Stop{Reason: execution.OtherValue},
 			journal.HandlerVerdict{Field: "spec.size", Expected: "7", Found: "nothing"},
 			"field spec.size does not have the required value: expected 7, found nothing."},
 		"label": {"a filter of a label is described with its place and the found value",
-			execution.Stop{Why: execution.FilteredOut},
+			execution.Stop{Reason: execution.FilteredOut},
 			journal.HandlerVerdict{
 				Field: "metadata.labels.tier", Expected: `WithLabel("tier", "prod")`, Found: `"test"`,
 			}, `its filter WithLabel("tier", "prod") does not match: found "test".`},
 		"function": {"a filter function is described with its result",
-			execution.Stop{Why: execution.FilteredOut, Filter: 1},
+			execution.Stop{Reason: execution.FilteredOut, Filter: 1},
 			journal.HandlerVerdict{Expected: "When", Found: "false"}, "the function of When returned false."},
 		"absent": {"a filter of a missing annotation is described with nothing as the found value",
-			execution.Stop{Why: execution.FilteredOut, Filter: 2},
+			execution.Stop{Reason: execution.FilteredOut, Filter: 2},
 			journal.HandlerVerdict{
 				Field: "metadata.annotations.a", Expected: `WithAnnotation("a", Absent)`, Found: "nothing",
 			}, `its filter WithAnnotation("a", Absent) does not match: found nothing.`},
 		"filter without words": {"a filter without words is described by its number, from one",
-			execution.Stop{Why: execution.FilteredOut, Filter: 3}, journal.HandlerVerdict{Expected: "filter 4"},
+			execution.Stop{Reason: execution.FilteredOut, Filter: 3}, journal.HandlerVerdict{Expected: "filter 4"},
 			"the function of filter 4 returned false."},
 		"finished": {"a finished handler has its own sentence",
-			execution.Stop{Why: execution.Finished}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.Finished}, journal.HandlerVerdict{},
 			"it is finished with this change: it succeeded, or failed permanently."},
 		"asleep": {"a waiting handler is described with its next attempt",
-			execution.Stop{Why: execution.Asleep, Until: anHour},
+			execution.Stop{Reason: execution.Asleep, Until: testTime},
 			journal.HandlerVerdict{Until: &utc}, "it waits for its next attempt, at 2000-01-01 01:00:00.000."},
 		"asleep for long": {"a waiting handler without a known time is described without one",
-			execution.Stop{Why: execution.Asleep}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.Asleep}, journal.HandlerVerdict{},
 			"it waits for its next attempt."},
 		"awaiting": {"a handler that waits for others is described with their names",
-			execution.Stop{Why: execution.Awaiting, Expected: []string{"a", "b"}},
+			execution.Stop{Reason: execution.DependencyUnfinished, Expected: []string{"a", "b"}},
 			journal.HandlerVerdict{Expected: "a, b"},
 			"it waits for handlers that are not finished: a, b."},
 		"unnamed others": {"a handler that waits for unnamed others is described without names",
-			execution.Stop{Why: execution.Awaiting}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.DependencyUnfinished}, journal.HandlerVerdict{},
 			"it waits for handlers that are not finished: ."},
 		"blocked": {"a blocked handler is described as waiting for a change",
-			execution.Stop{Why: execution.Blocked}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.Blocked}, journal.HandlerVerdict{},
 			"it cannot be called with the object, and waits until the object changes."},
 		"missed": {"a handler with failed dependencies is described with their names",
-			execution.Stop{Why: execution.Missed, Expected: []string{"a"}},
+			execution.Stop{Reason: execution.DependencyFailed, Expected: []string{"a"}},
 			journal.HandlerVerdict{Expected: "a"}, "handlers that it depends on failed permanently: a."},
 		"not picked": {"a handler that was not picked is described as due",
-			execution.Stop{Why: execution.NotPicked}, journal.HandlerVerdict{},
+			execution.Stop{Reason: execution.NotPicked}, journal.HandlerVerdict{},
 			"it is due, but the lifecycle selected other handlers first."},
 		"time is over": {"an exceeded timeout is described with durations",
-			execution.Stop{Why: execution.Exceeded, Expected: time.Minute, Found: 90 * time.Second},
+			execution.Stop{Reason: execution.Exceeded, Expected: time.Minute, Found: 90 * time.Second},
 			journal.HandlerVerdict{Expected: "1m0s", Found: "1m30s"}, "its limit is reached: 1m30s of 1m0s."},
 		"too many": {"exceeded retries are described with numbers",
-			execution.Stop{Why: execution.Exceeded, Expected: 3, Found: 3},
+			execution.Stop{Reason: execution.Exceeded, Expected: 3, Found: 3},
 			journal.HandlerVerdict{Expected: "3", Found: "3"}, "its limit is reached: 3 of 3."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := demanding()
-			j := kept(journal.RetentionLimits{}, h)
-			if c.stop.Why != "" {
-				c.stop.By = "Adapter"
+			h := newDemandingHandler()
+			j := newServingJournal(journal.RetentionLimits{}, h)
+			if c.stop.Reason != "" {
+				c.stop.Adapter = "Adapter"
 			}
-			got, says := verdictOn(t, j, widgetsOf(j), h, c.stop)
-			c.want.Handler, c.want.On, c.want.By, c.want.Why = "h", "update", c.stop.By, string(c.stop.Why)
+			got, says := recordVerdict(t, j, widgetsOf(j), h, c.stop)
+			c.want.Handler, c.want.Purpose, c.want.Adapter, c.want.Reason = "h", "update", c.stop.Adapter,
+				string(c.stop.Reason)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 			}
@@ -185,10 +189,10 @@ func TestReasonsInWords(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := demanding()
-			j := kept(journal.RetentionLimits{}, h)
-			stop := execution.Stop{Why: execution.OtherReason, Expected: c.expected, Found: c.found}
-			if _, says := verdictOn(t, j, widgetsOf(j), h, stop); !strings.HasSuffix(says, c.want) {
+			h := newDemandingHandler()
+			j := newServingJournal(journal.RetentionLimits{}, h)
+			stop := execution.Stop{Reason: execution.OtherReason, Expected: c.expected, Found: c.found}
+			if _, says := recordVerdict(t, j, widgetsOf(j), h, stop); !strings.HasSuffix(says, c.want) {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, says)
 			}
 		})
@@ -201,7 +205,7 @@ func TestDemandsOfVerdicts(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		words  requirements.Words
-		why    execution.Why
+		why    execution.SkipReason
 		want   string
 	}{
 		"any": {"a field without a pattern expects any value",
@@ -215,9 +219,9 @@ func TestDemandsOfVerdicts(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, Words: c.words}
-			j := kept(journal.RetentionLimits{}, h)
-			if got, _ := verdictOn(t, j, widgetsOf(j), h, execution.Stop{Why: c.why}); got.Expected != c.want {
+			h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, FilterDescriptions: c.words}
+			j := newServingJournal(journal.RetentionLimits{}, h)
+			if got, _ := recordVerdict(t, j, widgetsOf(j), h, execution.Stop{Reason: c.why}); got.Expected != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, got.Expected)
 			}
 		})
@@ -260,10 +264,10 @@ func TestValuesInShort(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := demanding()
-			j := kept(journal.RetentionLimits{}, h)
-			stop := execution.Stop{Why: execution.OtherValue, Found: c.value}
-			if got, _ := verdictOn(t, j, widgetsOf(j), h, stop); got.Found != c.want {
+			h := newDemandingHandler()
+			j := newServingJournal(journal.RetentionLimits{}, h)
+			stop := execution.Stop{Reason: execution.OtherValue, Found: c.value}
+			if got, _ := recordVerdict(t, j, widgetsOf(j), h, stop); got.Found != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got.Found)
 			}
 		})
@@ -297,17 +301,18 @@ func TestSecretValues(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := demanding()
-			h.Words.Filters[0] = requirements.Criterion{Text: "WithField(3)", Path: diff.Path{"spec", "size"}}
+			h := newDemandingHandler()
+			h.FilterDescriptions.Filters[0] = requirements.Criterion{Text: "WithField(3)",
+				Path: diff.Path{"spec", "size"}}
 			j := journal.New(journal.RetentionLimits{})
-			standing := serving(h)
+			standing := newServingState(h)
 			standing.Kinds[0].Kind, standing.Kinds[0].Group, _ = strings.Cut(c.kind, ".")
 			j.SetLive(standing)
 			kind := j.ForKind(standing.Kinds[0].GroupKind(), c.secret)
-			for _, why := range []execution.Why{
+			for _, why := range []execution.SkipReason{
 				execution.OtherValue, execution.Unchanged, execution.OtherChange, execution.FilteredOut,
 			} {
-				got, says := verdictOn(t, j, kind, h, execution.Stop{Why: why, Found: int64(3)})
+				got, says := recordVerdict(t, j, kind, h, execution.Stop{Reason: why, Found: int64(3)})
 				if got.Field != "spec.size" || (got.Expected == hidden && got.Found == hidden) != c.hidden {
 					t.Errorf("%s: %s: want hidden %t; got %+v", c.reason, why, c.hidden, got)
 				}

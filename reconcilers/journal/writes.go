@@ -9,7 +9,7 @@ import (
 )
 
 // mostPlaces limits the paths that are kept of one write.
-const mostPlaces = 12
+const maxWrittenPaths = 12
 
 // RecordWrite records a write of a patch of the object, or its failure. The first argument is empty for the write at
 // the end of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
@@ -33,13 +33,13 @@ func (o ObjectJournal) RecordWrite(
 		what = append(what, "changes by handlers")
 	}
 	// The paths are sorted, so equal writes keep the same ones.
-	if len(what) > mostPlaces {
-		what = append(what[:mostPlaces], "and more")
+	if len(what) > maxWrittenPaths {
+		what = append(what[:maxWrittenPaths], "and more")
 	}
-	written := &Write{By: by, What: what}
+	written := &Write{Origin: by, Paths: what}
 	// A refused status is recorded even if the rest was written.
 	if err == nil {
-		err = result.StatusRefused
+		err = result.StatusRefusal
 	}
 	if err != nil {
 		written.Error = o.kind.errorText(err)

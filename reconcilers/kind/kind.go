@@ -52,8 +52,8 @@ type HandledKind struct {
 	Resource *discovery.Resource
 	// Cache returns the present objects to long-running functions.
 	Cache Cache
-	// Place is the worker's slot that a call occupies; nil if calls do not occupy one.
-	Place execution.Place
+	// Slot is the worker's slot that a call occupies; nil if calls do not occupy one.
+	Slot execution.Slot
 	// Gate reports whether calls can begin; nil means always.
 	Gate WorkGate
 	// Writer sends the patches. StatusSubresource is true if the status has its own URL, and needs its own request.
@@ -84,7 +84,7 @@ func (k *HandledKind) MayBegin(ctx context.Context) bool {
 // the function reads the object of the cause.
 func (k *HandledKind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *execution.Attempt {
 	a := execution.NewAttempt(h, c, object)
-	a.Place, a.Limits.Backoff = k.Place, k.Backoff
+	a.Slot, a.Limits.Backoff = k.Slot, k.Backoff
 	a.Call.Events, a.Call.Resource = k.Events, k.Resource
 	return a
 }

@@ -38,32 +38,32 @@ var loggers = map[string]func(out *bytes.Buffer) logr.Logger{
 	},
 	"plain": func(out *bytes.Buffer) logr.Logger {
 		sink := funcr.New(func(_, line string) { fmt.Fprintln(out, line) }, funcr.Options{}).GetSink()
-		return logr.New(unaware{sink})
+		return logr.New(plainSink{sink})
 	},
 	"nothing": func(*bytes.Buffer) logr.Logger { return logr.Discard() },
 	"zero":    func(*bytes.Buffer) logr.Logger { return logr.Logger{} },
 }
 
-// unaware is a sink that supports neither log/slog nor call depths.
-type unaware struct{ logr.LogSink }
+// plainSink is a sink that supports neither log/slog nor call depths.
+type plainSink struct{ logr.LogSink }
 
-// forgetful is a sink that supports log/slog until it gets values or a name.
-type forgetful struct{ logr.LogSink }
+// forgetfulSink is a sink that supports log/slog until it gets values or a name.
+type forgetfulSink struct{ logr.LogSink }
 
-func (f forgetful) WithValues(values ...any) logr.LogSink {
-	return unaware{f.LogSink.WithValues(values...)}
+func (f forgetfulSink) WithValues(values ...any) logr.LogSink {
+	return plainSink{f.LogSink.WithValues(values...)}
 }
 
-func (f forgetful) WithName(name string) logr.LogSink { return unaware{f.LogSink.WithName(name)} }
+func (f forgetfulSink) WithName(name string) logr.LogSink { return plainSink{f.LogSink.WithName(name)} }
 
-func (f forgetful) Handle(_ context.Context, r slog.Record) error {
+func (f forgetfulSink) Handle(_ context.Context, r slog.Record) error {
 	f.Info(0, r.Message)
 	return nil
 }
 
-func (f forgetful) WithAttrs([]slog.Attr) logr.SlogSink { return f }
+func (f forgetfulSink) WithAttrs([]slog.Attr) logr.SlogSink { return f }
 
-func (f forgetful) WithGroup(string) logr.SlogSink { return f }
+func (f forgetfulSink) WithGroup(string) logr.SlogSink { return f }
 
 // TestDeferredLoggersSayTheSame shows that a logger with deferred values writes the same lines, with the same caller,
 // as one that formats its values at once.
@@ -101,22 +101,22 @@ func TestDeferredLoggersSayTheSame(t *testing.T) {
 	}
 }
 
-// counting counts how often values are formatted.
-type counting struct {
-	forgetful
+// countingSink counts how often values are formatted.
+type countingSink struct {
+	forgetfulSink
 	count *int
 }
 
-func (c counting) WithValues(keysAndValues ...any) logr.LogSink {
+func (c countingSink) WithValues(keysAndValues ...any) logr.LogSink {
 	*c.count++
-	return counting{forgetful{c.LogSink.WithValues(keysAndValues...)}, c.count}
+	return countingSink{forgetfulSink{c.LogSink.WithValues(keysAndValues...)}, c.count}
 }
 
 // TestValuesAreFormattedOnce shows that deferred values are formatted with the first line, and only once.
 func TestValuesAreFormattedOnce(t *testing.T) {
 	formatted := 0
 	sink := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
-	of := logr.New(counting{forgetful{sink}, &formatted})
+	of := logr.New(countingSink{forgetfulSink{sink}, &formatted})
 	log := logging.WithDeferredValues(logging.WithDeferredValues(logging.DeferAllValues(of), "a", 1), "b",
 		2).WithValues("c", 3)
 	log.V(1).Info("too detailed")
@@ -159,7 +159,7 @@ func TestValuesAreTheLoggersOwn(t *testing.T) {
 func TestForgetfulSinks(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
-	log := logging.WithDeferredValues(logr.New(forgetful{sink}), "a", 1)
+	log := logging.WithDeferredValues(logr.New(forgetfulSink{sink}), "a", 1)
 	log.WithName("n").Info("named")
 	log.WithCallDepth(1).Info("deep")
 	by := slog.New(logr.ToSlogHandler(log))
@@ -195,16 +195,16 @@ func TestValuesOfOthersAreFormattedAtOnce(t *testing.T) {
 	}
 }
 
-// panicking is a sink that cannot format values.
-type panicking struct{ forgetful }
+// panickingSink is a sink that cannot format values.
+type panickingSink struct{ forgetfulSink }
 
-func (panicking) WithValues(...any) logr.LogSink { panic("cannot format") }
+func (panickingSink) WithValues(...any) logr.LogSink { panic("cannot format") }
 
 // TestSinksThatPanic shows that a sink that panics while formatting loses its values, but not later lines.
 func TestSinksThatPanic(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
-	log := logging.WithDeferredValues(logr.New(panicking{forgetful{sink}}), "a", 1)
+	log := logging.WithDeferredValues(logr.New(panickingSink{forgetfulSink{sink}}), "a", 1)
 	func() {
 		defer func() { _ = recover() }()
 		log.Info("first")

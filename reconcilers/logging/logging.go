@@ -19,11 +19,11 @@ import (
 // ordinary logger.
 func WithDeferredValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 	switch sink := log.GetSink().(type) {
-	case *deferred:
+	case *deferredSink:
 		return log.WithSink(sink.appendValues(keysAndValues))
 	case logr.SlogSink:
 		// The caller may reuse its slice before the values are formatted.
-		return log.WithSink(&deferred{base: sink, values: slices.Clone(keysAndValues)})
+		return log.WithSink(&deferredSink{base: sink, values: slices.Clone(keysAndValues)})
 	default:
 		return log.WithValues(keysAndValues...)
 	}
@@ -33,8 +33,8 @@ func WithDeferredValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 // adds an id to the logger of each request, and few lines ever contain it.
 func DeferAllValues(log logr.Logger) logr.Logger {
 	log = WithDeferredValues(log)
-	if sink, is := log.GetSink().(*deferred); is {
-		return log.WithSink(&deferred{base: sink.base, values: sink.values, all: true})
+	if sink, is := log.GetSink().(*deferredSink); is {
+		return log.WithSink(&deferredSink{base: sink.base, values: sink.values, defersAll: true})
 	}
 	return log
 }
@@ -42,7 +42,7 @@ func DeferAllValues(log logr.Logger) logr.Logger {
 // WithFormattedValues is [WithDeferredValues] for the loggers that users' functions receive. The values are formatted
 // at once, and the sink is that of the user's logger, so functions may convert it to its concrete type.
 func WithFormattedValues(log logr.Logger, keysAndValues ...any) logr.Logger {
-	if sink, is := log.GetSink().(*deferred); is {
+	if sink, is := log.GetSink().(*deferredSink); is {
 		return log.WithSink(sink.base.WithValues(slices.Concat(sink.values, keysAndValues)...))
 	}
 	return log.WithValues(keysAndValues...)

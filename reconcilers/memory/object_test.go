@@ -17,12 +17,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-func body(version string) map[string]any {
+func bodyWithVersion(version string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"resourceVersion": version}}
 }
 
-// cached returns the object as of a cache, or nil.
-func cached(body map[string]any) *compact.CachedObject {
+// cachedObjectOf returns the object as of a cache, or nil.
+func cachedObjectOf(body map[string]any) *compact.CachedObject {
 	if body == nil {
 		return nil
 	}
@@ -31,7 +31,7 @@ func cached(body map[string]any) *compact.CachedObject {
 
 // versionOf returns the version of the newest state, with a cache at the given version.
 func versionOf(o *memory.ObjectState, version string) string {
-	newest, err := o.NewestState(cached(body(version)))
+	newest, err := o.NewestState(cachedObjectOf(bodyWithVersion(version)))
 	if err != nil {
 		return err.Error()
 	}
@@ -56,7 +56,7 @@ func TestCatchUp(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.ObjectState{}
-			o.NoteWrite(body("9"), false)
+			o.NoteWrite(bodyWithVersion("9"), false)
 			if got := versionOf(o, tc.cached); got != tc.want {
 				t.Errorf("%s: got version %s, want %s", tc.reason, got, tc.want)
 			}
@@ -75,18 +75,18 @@ func keepsWrite(o *memory.ObjectState) bool {
 // TestProceedWithoutTheObject shows that of an object that the API server does not find, only this is remembered, until
 // the cache is updated.
 func TestProceedWithoutTheObject(t *testing.T) {
-	cached := compacttest.NewObject(body("5"))
+	cached := compacttest.NewObject(bodyWithVersion("5"))
 	all := memory.NewObjects()
 	o := all.BeginPass("u1")
 	o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now())
 	o.NoteBlocked("something")
-	o.NoteWrite(body("6"), false)
-	o.ApplyPassResult(cached, changes.Next{Gone: true}, cached)
+	o.NoteWrite(bodyWithVersion("6"), false)
+	o.ApplyPassResult(cached, changes.PassResult{Gone: true}, cached)
 	if !o.HasEnded(cached) || keepsWrite(o) || o.Throttle != (memory.Throttle{}) || !o.NoteBlocked("something") {
 		t.Errorf("a missing object keeps more than its end: %+v", o)
 	}
 	o = all.BeginPass("u1")
-	o.ApplyPassResult(cached, changes.Next{Gone: true}, cached)
+	o.ApplyPassResult(cached, changes.PassResult{Gone: true}, cached)
 	if all.EndPass("u1", o); all.Len() != 1 {
 		t.Error("the end of a missing object is not remembered")
 	}
@@ -102,22 +102,25 @@ func TestPast(t *testing.T) {
 		cached  string
 		want    bool
 	}{
-		"Same":     {"an unchanged cached version is past", nil, body("5"), "5", true},
-		"OwnWrite": {"the version of an own write from before the end is past", body("7"), body("5"), "7", true},
+		"Same": {"an unchanged cached version is past", nil, bodyWithVersion("5"), "5", true},
+		"OwnWrite": {"the version of an own write from before the end is past", bodyWithVersion("7"),
+			bodyWithVersion("5"), "7", true},
 		"ForeignOne": {"the version of a foreign write that the cache had at the end is past",
-			nil, body("8"), "8", true},
-		"Between": {"a version between the cached one and the own write is past", body("7"), body("5"), "6", true},
+			nil, bodyWithVersion("8"), "8", true},
+		"Between": {"a version between the cached one and the own write is past", bodyWithVersion("7"),
+			bodyWithVersion("5"), "6", true},
 		"Later": {"a version after all known ones is not past, as the object exists",
-			body("7"), body("5"), "9", false},
-		"NoNumber":  {"an incomparable version is not past", nil, body("5"), "x", false},
-		"Forgotten": {"an object that left the cache during the pass is past", body("7"), nil, "6", true},
+			bodyWithVersion("7"), bodyWithVersion("5"), "9", false},
+		"NoNumber":  {"an incomparable version is not past", nil, bodyWithVersion("5"), "x", false},
+		"Forgotten": {"an object that left the cache during the pass is past", bodyWithVersion("7"), nil, "6", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.ObjectState{}
-			o.ApplyPassResult(cached(body("5")), changes.Next{Gone: true, Written: jsontext.NewFromValue(tc.written)},
-				cached(tc.now))
-			if got := o.HasEnded(cached(body(tc.cached))); got != tc.want {
+			o.ApplyPassResult(cachedObjectOf(bodyWithVersion("5")),
+				changes.PassResult{Gone: true, Answer: jsontext.NewFromValue(tc.written)},
+				cachedObjectOf(tc.now))
+			if got := o.HasEnded(cachedObjectOf(bodyWithVersion(tc.cached))); got != tc.want {
 				t.Errorf("%s: past: %v", tc.reason, got)
 			}
 		})
@@ -144,8 +147,9 @@ func TestProceedBesideTheCache(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.ObjectState{}
-			o.ApplyPassResult(cached(body("u1", "5")), changes.Next{Written: jsontext.NewFromValue(body("u1", "9"))},
-				cached(tc.now))
+			o.ApplyPassResult(cachedObjectOf(body("u1", "5")),
+				changes.PassResult{Answer: jsontext.NewFromValue(body("u1", "9"))},
+				cachedObjectOf(tc.now))
 			if kept := keepsWrite(o); kept != tc.kept {
 				t.Errorf("%s: kept: %v", tc.reason, kept)
 			}
@@ -164,17 +168,17 @@ func TestWritesTakeLittleBetweenPasses(t *testing.T) {
 		}
 		return map[string]any{"metadata": map[string]any{"resourceVersion": "9"}, "spec": spec}
 	}
-	all, used := memory.NewObjects(), heap()
+	all, used := memory.NewObjects(), liveHeapSize()
 	for n := range many {
 		uid := types.UID(fmt.Sprint("u", n))
 		o := all.BeginPass(uid)
 		o.NoteWrite(wide(n), false)
 		all.EndPass(uid, o)
 	}
-	if added := heap() - used; added > many*limit {
+	if added := liveHeapSize() - used; added > many*limit {
 		t.Errorf("an object takes %d bytes between passes", added/many)
 	}
-	newest, err := all.BeginPass("u7").NewestState(cached(body("8")))
+	newest, err := all.BeginPass("u7").NewestState(cachedObjectOf(bodyWithVersion("8")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +190,7 @@ func TestWritesTakeLittleBetweenPasses(t *testing.T) {
 	}
 }
 
-func heap() uint64 {
+func liveHeapSize() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -196,14 +200,14 @@ func heap() uint64 {
 
 // TestEchoes shows which events are echoes of an own write.
 func TestEchoes(t *testing.T) {
-	quiet := changes.Next{Settled: true, Written: jsontext.NewFromValue(body("9"))}
+	quiet := changes.PassResult{Settled: true, Answer: jsontext.NewFromValue(bodyWithVersion("9"))}
 	later := time.Minute
 	tests := map[string]struct {
-		reason string
-		happen func(o *memory.ObjectState)
-		cached string
-		want   bool
-		left   bool // memory is kept afterwards
+		reason   string
+		happen   func(o *memory.ObjectState)
+		cached   string
+		want     bool
+		wantKept bool // memory is kept afterwards
 	}{
 		"Echo":     {"the event of the own write is an echo, and ends the memory", nil, "9", true, false},
 		"Before":   {"an event from before the own write is an echo, and keeps the memory", nil, "8", true, true},
@@ -213,42 +217,45 @@ func TestEchoes(t *testing.T) {
 			true},
 		"Written": {
 			"a write without a pass after it ends the suppression of echoes",
-			func(o *memory.ObjectState) { o.NoteWrite(body("10"), false) }, "9", false, true,
+			func(o *memory.ObjectState) { o.NoteWrite(bodyWithVersion("10"), false) }, "9", false, true,
 		},
 		"Initial": {"an object to be resumed needs a pass",
 			func(o *memory.ObjectState) { o.Changes.Initial = true }, "9", false, true},
 		"Looked": {
 			"an unsettled pass ends the suppression of echoes", func(o *memory.ObjectState) {
-				o.ApplyPassResult(cached(body("8")), changes.Next{}, nil)
+				o.ApplyPassResult(cachedObjectOf(bodyWithVersion("8")), changes.PassResult{}, nil)
 			}, "9", false, true,
 		},
 		"Delayed": {
 			"a delayed attempt ends the suppression of echoes", func(o *memory.ObjectState) {
-				o.ApplyPassResult(cached(body("8")), changes.Next{Settled: true, After: &later}, nil)
+				o.ApplyPassResult(cachedObjectOf(bodyWithVersion("8")),
+					changes.PassResult{Settled: true, RequeueAfter: &later}, nil)
 			}, "9", false, true,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.ObjectState{}
-			o.ApplyPassResult(cached(body("8")), quiet, cached(body("8")))
+			o.ApplyPassResult(cachedObjectOf(bodyWithVersion("8")), quiet, cachedObjectOf(bodyWithVersion("8")))
 			if tc.happen != nil {
 				tc.happen(o)
 			}
-			if got := o.IsEcho(cached(body(tc.cached))); got != tc.want || !o.IsEmpty() != tc.left {
+			if got := o.IsEcho(cachedObjectOf(bodyWithVersion(tc.cached))); got != tc.want ||
+				!o.IsEmpty() != tc.wantKept {
 				t.Errorf("%s: echo %v, remembered %v", tc.reason, got, !o.IsEmpty())
 			}
 		})
 	}
 	o := &memory.ObjectState{}
-	if o.ApplyPassResult(cached(body("8")), changes.Next{Settled: true}, cached(body("8"))); !o.IsEmpty() {
+	if o.ApplyPassResult(cachedObjectOf(bodyWithVersion("8")), changes.PassResult{Settled: true},
+		cachedObjectOf(bodyWithVersion("8"))); !o.IsEmpty() {
 		t.Error("without a write an echo is expected")
 	}
 }
 
 // TestNewestIsDecodedOnce shows that a pass uses one decoded state, which memory does not keep between passes.
 func TestNewestIsDecodedOnce(t *testing.T) {
-	objects, object := memory.NewObjects(), cached(body("1"))
+	objects, object := memory.NewObjects(), cachedObjectOf(bodyWithVersion("1"))
 	newest := func(o *memory.ObjectState, cached *compact.CachedObject) *jsontext.LazyObject {
 		opened, err := o.NewestState(cached)
 		if err != nil {
@@ -261,7 +268,7 @@ func TestNewestIsDecodedOnce(t *testing.T) {
 	if !first.IsDecoded() || newest(o, object) != first {
 		t.Error("the same state was opened twice in a pass")
 	}
-	if later := newest(o, cached(body("2"))); later == first {
+	if later := newest(o, cachedObjectOf(bodyWithVersion("2"))); later == first {
 		t.Error("a later state was taken for the former one")
 	}
 	first = newest(o, object)

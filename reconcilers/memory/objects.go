@@ -14,15 +14,15 @@ import (
 // Objects stores the memory of one scope by uid. Workers and the informer use it concurrently. The queue never runs two
 // passes over one object at once, so the lock guards only the maps, and the entries between passes.
 type Objects struct {
-	mu        sync.Mutex
-	resuming  bool // some handlers resume objects that existed before the operator
-	listed    bool // the first listing is complete: later listings mark only objects that were unknown before
-	byUID     map[types.UID]*ObjectState
-	handled   map[types.UID]changes.Handled        // of every handled object, including those without an Object
-	passing   map[types.UID]PendingEvent           // the last event during the running pass; zero without one
-	left      map[types.UID]bool                   // objects that existed when a controller ended
-	deletions map[types.NamespacedName][]types.UID // reported by the informer, until the handlers were called
-	woken     map[types.NamespacedName]bool        // passes that were requested without an event
+	mu                sync.Mutex
+	hasResumeHandlers bool // some handlers resume objects that existed before the operator
+	hasListed         bool // the first listing is complete: later listings mark only objects that were unknown before
+	byUID             map[types.UID]*ObjectState
+	handled           map[types.UID]changes.HandledState   // of every handled object, including those without an Object
+	runningPasses     map[types.UID]PendingEvent           // the last event during the running pass; zero without one
+	cachedAtRunEnd    map[types.UID]bool                   // objects that existed when a controller ended
+	deletions         map[types.NamespacedName][]types.UID // reported by the informer, until the handlers were called
+	requestedPasses   map[types.NamespacedName]bool        // passes that were requested without an event
 }
 
 // PendingEvent is the last state that the informer delivered during a pass. Since is when the first one arrived. The
@@ -35,8 +35,8 @@ type PendingEvent struct {
 // NewObjects returns an empty memory.
 func NewObjects() *Objects {
 	return &Objects{
-		byUID: map[types.UID]*ObjectState{}, handled: map[types.UID]changes.Handled{},
-		passing: map[types.UID]PendingEvent{},
+		byUID: map[types.UID]*ObjectState{}, handled: map[types.UID]changes.HandledState{},
+		runningPasses: map[types.UID]PendingEvent{},
 	}
 }
 
@@ -48,17 +48,17 @@ func (s *Objects) BeginRun(resuming bool) {
 	defer s.mu.Unlock()
 	for _, gone := range s.deletions {
 		for _, uid := range gone {
-			s.markLeft(uid)
+			s.markCachedAtRunEnd(uid)
 		}
 	}
 	clear(s.deletions)
-	clear(s.woken)
+	clear(s.requestedPasses)
 	for _, o := range s.byUID {
 		// Background handlers start again, so every object needs a pass.
-		o.settled = ""
+		o.settledVersion = ""
 	}
-	if resuming && !s.resuming {
-		s.resuming, s.listed = true, false
+	if resuming && !s.hasResumeHandlers {
+		s.hasResumeHandlers, s.hasListed = true, false
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Objects) BeginRun(resuming bool) {
 func (s *Objects) MarkInitial(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.resuming || s.listed && s.left[uid] {
+	if !s.hasResumeHandlers || s.hasListed && s.cachedAtRunEnd[uid] {
 		return
 	}
 	o := s.byUID[uid]
@@ -114,18 +114,18 @@ func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 func (s *Objects) EndRun(cached []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed = true
+	s.hasListed = true
 	for uid := range uidsOf(cached) {
-		s.markLeft(uid)
+		s.markCachedAtRunEnd(uid)
 	}
 }
 
-// markLeft records that the object existed at the end of a run. The caller holds the lock.
-func (s *Objects) markLeft(uid types.UID) {
-	if s.left == nil {
-		s.left = map[types.UID]bool{}
+// markCachedAtRunEnd records that the object existed at the end of a run. The caller holds the lock.
+func (s *Objects) markCachedAtRunEnd(uid types.UID) {
+	if s.cachedAtRunEnd == nil {
+		s.cachedAtRunEnd = map[types.UID]bool{}
 	}
-	s.left[uid] = true
+	s.cachedAtRunEnd[uid] = true
 }
 
 // ForgetMissing drops the objects that were deleted between two runs, or since a listing that never completed, and
@@ -134,13 +134,13 @@ func (s *Objects) ForgetMissing(cached []any) (gone []types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := uidsOf(cached)
-	for uid := range s.left {
+	for uid := range s.cachedAtRunEnd {
 		if !now[uid] {
 			s.forgetLocked(uid)
 			gone = append(gone, uid)
 		}
 	}
-	s.left = nil
+	s.cachedAtRunEnd = nil
 	// Objects of a run that never completed its listing are not in left.
 	for uid := range s.byUID {
 		if !now[uid] {
@@ -172,18 +172,18 @@ func uidsOf(cached []any) map[types.UID]bool {
 func (s *Objects) RequestPass(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.woken == nil {
-		s.woken = map[types.NamespacedName]bool{}
+	if s.requestedPasses == nil {
+		s.requestedPasses = map[types.NamespacedName]bool{}
 	}
-	s.woken[key] = true
+	s.requestedPasses[key] = true
 }
 
 // TakePassRequest reports whether a pass was requested since the last call.
 func (s *Objects) TakePassRequest(key types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	woken := s.woken[key]
-	delete(s.woken, key)
+	woken := s.requestedPasses[key]
+	delete(s.requestedPasses, key)
 	return woken
 }
 
@@ -192,12 +192,12 @@ func (s *Objects) TakePassRequest(key types.NamespacedName) bool {
 func (s *Objects) BeginPass(uid types.UID) *ObjectState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passing[uid] = PendingEvent{}
+	s.runningPasses[uid] = PendingEvent{}
 	o := s.byUID[uid]
 	if o == nil {
 		o = &ObjectState{}
 	}
-	o.Changes.Handled = s.handled[uid]
+	o.Changes.HandledState = s.handled[uid]
 	return o
 }
 
@@ -206,7 +206,7 @@ func (s *Objects) BeginPass(uid types.UID) *ObjectState {
 func (s *Objects) NoteEvent(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, passing := s.passing[obj.GetUID()]
+	_, passing := s.runningPasses[obj.GetUID()]
 	if o := s.byUID[obj.GetUID()]; o != nil && !passing {
 		s.dropCachedWrite(o, obj)
 	}
@@ -219,12 +219,12 @@ func (s *Objects) CheckEcho(obj source.Object) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	uid := obj.GetUID()
-	if news, passing := s.passing[uid]; passing {
+	if news, passing := s.runningPasses[uid]; passing {
 		if news.Object == nil {
 			news.Since = time.Now()
 		}
 		news.Object = obj
-		s.passing[uid] = news
+		s.runningPasses[uid] = news
 		return true
 	}
 	o := s.byUID[uid]
@@ -248,19 +248,19 @@ func (s *Objects) dropCachedWrite(o *ObjectState, obj source.Object) {
 // or the zero value if there was none or it is an echo. The caller must request a pass for it.
 func (s *Objects) EndPass(uid types.UID, o *ObjectState) (news PendingEvent) {
 	// Compression is expensive and needs no lock: the pass still owns the object.
-	o.written.packAnswer()
-	o.read, o.opened = nil, nil
+	o.lastWrite.packAnswer()
+	o.decodedFrom, o.decoded = nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news = s.passing[uid]
-	delete(s.passing, uid)
+	news = s.runningPasses[uid]
+	delete(s.runningPasses, uid)
 	if news.Object != nil && o.IsEcho(news.Object) {
 		news = PendingEvent{}
 	}
-	if o.Changes.Handled == (changes.Handled{}) {
+	if o.Changes.HandledState == (changes.HandledState{}) {
 		delete(s.handled, uid)
 	} else {
-		s.handled[uid] = o.Changes.Handled
+		s.handled[uid] = o.Changes.HandledState
 	}
 	if o.IsEmpty() {
 		delete(s.byUID, uid)
@@ -299,10 +299,10 @@ func (s *Objects) CountControls() (paused, failed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, handled := range s.handled {
-		if handled.Paused {
+		if handled.IsPaused {
 			paused++
 		}
-		if handled.Failed {
+		if handled.HasFailed {
 			failed++
 		}
 	}

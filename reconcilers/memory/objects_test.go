@@ -64,12 +64,12 @@ func TestResumeHandlersThatJoinLater(t *testing.T) {
 func TestMemoryOfAnotherController(t *testing.T) {
 	s := memory.NewObjects()
 	s.BeginRun(true)
-	s.EndRun([]any{object("probe")})
+	s.EndRun([]any{objectWithUID("probe")})
 	if s.BeginRun(true); marksInitial(s) {
 		t.Error("all objects are marked as initial again")
 	}
 	s.ForgetMissing(nil)
-	s.EndRun([]any{object("another")})
+	s.EndRun([]any{objectWithUID("another")})
 	if s.BeginRun(true); !marksInitial(s) {
 		t.Error("an object created between two runs is not marked as initial")
 	}
@@ -83,7 +83,8 @@ func TestMarksOfAnIncompleteListing(t *testing.T) {
 	s.MarkInitial("stays")
 	s.MarkInitial("goes")
 	s.BeginRun(true)
-	if gone := s.ForgetMissing([]any{object("stays")}); !slices.Equal(gone, []types.UID{"goes"}) || s.Len() != 1 {
+	if gone := s.ForgetMissing([]any{objectWithUID("stays")}); !slices.Equal(gone, []types.UID{"goes"}) ||
+		s.Len() != 1 {
 		t.Errorf("missed %v, %d objects remain", gone, s.Len())
 	}
 	if !s.BeginPass("stays").Changes.Initial {
@@ -96,7 +97,7 @@ func TestMarksOfAnIncompleteListing(t *testing.T) {
 func TestDeletedBeforeTheNextRun(t *testing.T) {
 	s := memory.NewObjects()
 	s.BeginRun(false)
-	s.NoteDeletion(object("goes"))
+	s.NoteDeletion(objectWithUID("goes"))
 	s.EndRun(nil)
 	s.BeginRun(false)
 	if gone := s.ForgetMissing(nil); !slices.Equal(gone, []types.UID{"goes"}) {
@@ -107,46 +108,46 @@ func TestDeletedBeforeTheNextRun(t *testing.T) {
 	}
 }
 
-func object(uid types.UID) *compact.CachedObject {
+func objectWithUID(uid types.UID) *compact.CachedObject {
 	return compacttest.NewObject(map[string]any{"metadata": map[string]any{
 		"namespace": "ns", "name": "a", "uid": string(uid),
 	}})
 }
 
-// version returns one state of the object.
-func version(uid types.UID, version string) *compact.CachedObject {
+// objectVersion returns one state of the object.
+func objectVersion(uid types.UID, version string) *compact.CachedObject {
 	return compacttest.NewObject(map[string]any{"metadata": map[string]any{"uid": string(uid),
 		"resourceVersion": version}})
 }
 
 // TestHandledObjects shows that the knowledge of a handled object outlives its entry, and is removed with the object.
 func TestHandledObjects(t *testing.T) {
-	known := changes.Handled{Hash: 7, Held: true}
+	known := changes.HandledState{Hash: 7, HadFinalizer: true}
 	for name, end := range map[string]func(*memory.Objects){
-		"Deleted":   func(s *memory.Objects) { s.NoteDeletion(object("u1")) },
+		"Deleted":   func(s *memory.Objects) { s.NoteDeletion(objectWithUID("u1")) },
 		"Forgotten": func(s *memory.Objects) { s.ForgetObject("u1") },
 		"Missed":    func(s *memory.Objects) { s.ForgetMissing(nil) },
 		"Nothing": func(s *memory.Objects) {
 			o := s.BeginPass("u1")
-			o.Changes.Handled = changes.Handled{}
+			o.Changes.HandledState = changes.HandledState{}
 			s.EndPass("u1", o)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memory.NewObjects()
 			o := s.BeginPass("u1")
-			o.Changes.Handled = known
+			o.Changes.HandledState = known
 			s.EndPass("u1", o)
 			if s.Len() != 0 {
 				t.Error("a handled object has an entry")
 			}
 			o = s.BeginPass("u1")
 			s.EndPass("u1", o)
-			if o.Changes.Handled != known {
-				t.Errorf("the object is known as %+v, want %+v", o.Changes.Handled, known)
+			if o.Changes.HandledState != known {
+				t.Errorf("the object is known as %+v, want %+v", o.Changes.HandledState, known)
 			}
 			end(s)
-			if got := s.BeginPass("u1").Changes.Handled; got != (changes.Handled{}) {
+			if got := s.BeginPass("u1").Changes.HandledState; got != (changes.HandledState{}) {
 				t.Errorf("the object is still known as %+v", got)
 			}
 		})
@@ -161,14 +162,15 @@ func TestMissed(t *testing.T) {
 		o.NoteBlocked("something")
 		s.EndPass(uid, o)
 	}
-	s.EndRun([]any{object("stays"), object("goes")})
-	if d := cmp.Diff([]types.UID{"goes"}, s.ForgetMissing([]any{object("stays"), object("new")})); d != "" {
+	s.EndRun([]any{objectWithUID("stays"), objectWithUID("goes")})
+	if d := cmp.Diff([]types.UID{"goes"}, s.ForgetMissing([]any{objectWithUID("stays"),
+		objectWithUID("new")})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if s.Len() != 1 {
 		t.Errorf("the memory of %d objects remains, want one", s.Len())
 	}
-	if gone := s.ForgetMissing([]any{object("stays")}); len(gone) > 0 {
+	if gone := s.ForgetMissing([]any{objectWithUID("stays")}); len(gone) > 0 {
 		t.Errorf("returned a second time: %v", gone)
 	}
 }
@@ -180,8 +182,8 @@ func TestDeletions(t *testing.T) {
 	o := s.BeginPass("u1")
 	o.NoteBlocked("something")
 	s.EndPass("u1", o)
-	s.NoteDeletion(object("u1"))
-	s.NoteDeletion(object("u2"))
+	s.NoteDeletion(objectWithUID("u1"))
+	s.NoteDeletion(objectWithUID("u2"))
 	if s.Len() != 0 || !s.WasDeleted(key, "u1") || !s.WasDeleted(key, "u2") || s.WasDeleted(key, "u3") {
 		t.Error("the objects are not forgotten, or their deletions are not known")
 	}
@@ -196,10 +198,10 @@ func TestDeletions(t *testing.T) {
 // TestSeen shows that a waiting object drops its own write when the cache has it.
 func TestSeen(t *testing.T) {
 	tests := map[string]struct {
-		reason string
-		seen   string
-		taken  bool
-		want   int
+		reason       string
+		eventVersion string
+		duringPass   bool
+		want         int
 	}{
 		"Behind": {"an event from before the own write keeps it", "8", false, 1},
 		"There":  {"the event of the own write drops it", "9", false, 0},
@@ -210,17 +212,17 @@ func TestSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := memory.NewObjects()
 			o := s.BeginPass("u1")
-			o.NoteWrite(body("9"), false)
+			o.NoteWrite(bodyWithVersion("9"), false)
 			s.EndPass("u1", o)
-			if tc.taken {
+			if tc.duringPass {
 				s.BeginPass("u1")
 			}
-			s.NoteEvent(version("u1", tc.seen))
+			s.NoteEvent(objectVersion("u1", tc.eventVersion))
 			if got := s.Len(); got != tc.want {
 				t.Errorf("%s: got the memory of %d objects, want %d", tc.reason, got, tc.want)
 			}
 			s.EndPass("u1", s.BeginPass("u1"))
-			if s.NoteEvent(version("u1", "9")); s.Len() > 0 {
+			if s.NoteEvent(objectVersion("u1", "9")); s.Len() > 0 {
 				t.Error("the write is kept after the pass, although the cache has it")
 			}
 		})
@@ -231,10 +233,10 @@ func TestSeen(t *testing.T) {
 func TestSeenWithMoreInMemory(t *testing.T) {
 	s := memory.NewObjects()
 	o := s.BeginPass("u1")
-	o.NoteWrite(body("9"), false)
+	o.NoteWrite(bodyWithVersion("9"), false)
 	o.NoteBlocked("something")
 	s.EndPass("u1", o)
-	s.NoteEvent(version("u1", "9"))
+	s.NoteEvent(objectVersion("u1", "9"))
 	if o := s.BeginPass("u1"); keepsWrite(o) || o.NoteBlocked("something") {
 		t.Errorf("got %+v", o)
 	}
@@ -242,12 +244,12 @@ func TestSeenWithMoreInMemory(t *testing.T) {
 
 // TestEventsDuringPass shows that events during a pass are evaluated at its end, against the writes of the pass.
 func TestEventsDuringPass(t *testing.T) {
-	wrote := changes.Next{Settled: true, Written: jsontext.NewFromValue(body("9"))}
+	wrote := changes.PassResult{Settled: true, Answer: jsontext.NewFromValue(bodyWithVersion("9"))}
 	tests := map[string]struct {
-		reason string
-		seen   []string // versions of the events, one second apart
-		next   changes.Next
-		want   string // the version for which a pass is due
+		reason        string
+		eventVersions []string // versions of the events, one second apart
+		next          changes.PassResult
+		want          string // the version for which a pass is due
 	}{
 		"Nothing": {"without an event no pass is due", nil, wrote, ""},
 		"Echo":    {"the event of the own write needs no pass", []string{"9"}, wrote, ""},
@@ -255,11 +257,11 @@ func TestEventsDuringPass(t *testing.T) {
 		"Before":  {"an event from before the own write needs no pass", []string{"8"}, wrote, ""},
 		"Ahead":   {"an event with a later write by others needs a pass", []string{"8", "9", "10"}, wrote, "10"},
 		"NoWrite": {"an event during a pass without a write needs a pass",
-			[]string{"8"}, changes.Next{Settled: true}, "8"},
+			[]string{"8"}, changes.PassResult{Settled: true}, "8"},
 		"NotSettled": {"the event of an unsettled pass needs a pass",
-			[]string{"9"}, changes.Next{Written: wrote.Written}, "9"},
+			[]string{"9"}, changes.PassResult{Answer: wrote.Answer}, "9"},
 		"BeforeAndNot": {"an event from before the write of an unsettled pass needs a pass",
-			[]string{"8"}, changes.Next{Written: wrote.Written}, "8"},
+			[]string{"8"}, changes.PassResult{Answer: wrote.Answer}, "8"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -267,13 +269,13 @@ func TestEventsDuringPass(t *testing.T) {
 				s := memory.NewObjects()
 				o := s.BeginPass("u1")
 				first := time.Now()
-				for _, seen := range tc.seen {
-					if !s.CheckEcho(version("u1", seen)) {
+				for _, seen := range tc.eventVersions {
+					if !s.CheckEcho(objectVersion("u1", seen)) {
 						t.Errorf("%s: a pass is requested before the end of this one", seen)
 					}
 					time.Sleep(time.Second)
 				}
-				o.ApplyPassResult(version("u1", "7"), tc.next, nil)
+				o.ApplyPassResult(objectVersion("u1", "7"), tc.next, nil)
 				news := s.EndPass("u1", o)
 				got := ""
 				if news.Object != nil {
@@ -294,11 +296,11 @@ func TestEventsDuringPass(t *testing.T) {
 func TestNewsBetweenPasses(t *testing.T) {
 	s := memory.NewObjects()
 	s.EndPass("u1", s.BeginPass("u1"))
-	if s.CheckEcho(version("u1", "8")) {
+	if s.CheckEcho(objectVersion("u1", "8")) {
 		t.Error("the event is kept although no pass runs")
 	}
 	s.BeginPass("u2")
-	if s.CheckEcho(version("u1", "8")) {
+	if s.CheckEcho(objectVersion("u1", "8")) {
 		t.Error("the event is kept although the pass is over another object")
 	}
 }

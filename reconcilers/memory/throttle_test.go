@@ -15,11 +15,11 @@ import (
 // TestErrorDelays shows the growing delays after errors of the framework.
 func TestErrorDelays(t *testing.T) {
 	tests := map[string]struct {
-		reason   string
-		delays   []time.Duration
-		failures int
-		want     time.Duration
-		asked    time.Duration
+		reason     string
+		delays     []time.Duration
+		failures   int
+		want       time.Duration
+		retryAfter time.Duration
 	}{
 		"First": {
 			"the first failure has the first delay",
@@ -42,9 +42,9 @@ func TestErrorDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var own memory.Throttle
 			for range tc.failures {
-				own.CountFailure(tc.delays, tc.asked, time.Now())
+				own.CountFailure(tc.delays, tc.retryAfter, time.Now())
 			}
-			if got, again := own.CountFailure(tc.delays, tc.asked, time.Now()); got != tc.want || !again {
+			if got, again := own.CountFailure(tc.delays, tc.retryAfter, time.Now()); got != tc.want || !again {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -68,14 +68,14 @@ func TestVectorsThrottling(t *testing.T) {
 		vectors.Known(t, input, "delays", "attempts")
 		delays := []time.Duration{}
 		for _, item := range input.List("delays") {
-			delays = append(delays, seconds(item))
+			delays = append(delays, secondsOf(item))
 		}
 		start := time.Unix(1000, 0)
 		now, throttled, got := start, memory.Throttle{}, []any{}
 		for _, item := range input.List("attempts") {
 			attempt := vectors.Known(t, item, "at", "fails", "wakeup_after")
-			if at := vectors.Number(t, attempt, "at"); at != nil && now.Before(start.Add(seconds(*at))) {
-				now = start.Add(seconds(*at))
+			if at := vectors.Number(t, attempt, "at"); at != nil && now.Before(start.Add(secondsOf(*at))) {
+				now = start.Add(secondsOf(*at))
 			}
 			began := now
 			// sleep advances the time by the delay, or to the next event if that is earlier.
@@ -83,8 +83,8 @@ func TestVectorsThrottling(t *testing.T) {
 				now = now.Add(delay)
 				if after := vectors.Number(
 					t, attempt, "wakeup_after",
-				); after != nil && began.Add(seconds(*after)).Before(now) {
-					now, woken = began.Add(seconds(*after)), true
+				); after != nil && began.Add(secondsOf(*after)).Before(now) {
+					now, woken = began.Add(secondsOf(*after)), true
 				}
 				return woken
 			}
@@ -105,7 +105,7 @@ func TestVectorsThrottling(t *testing.T) {
 	})
 }
 
-func seconds(value any) time.Duration {
+func secondsOf(value any) time.Duration {
 	switch value := value.(type) {
 	case int64:
 		return time.Duration(value) * time.Second

@@ -14,19 +14,19 @@ import (
 //
 // Its times are nanoseconds since 1970: they need 8 bytes, and are comparable with the times of records.
 type Unhandled struct {
-	mu    sync.Mutex
-	since map[types.UID]int64
-	most  int // highest size of the map since, whose memory never shrinks
+	mu       sync.Mutex
+	since    map[types.UID]int64
+	peakSize int // highest size of the map since, whose memory never shrinks
 	// Few objects have the following, so it is stored separately and the others do not need room for it: the objects of
 	// running passes, with the time of the first event during the pass or zero; and the handlers that wait for their
 	// next attempt.
-	passing map[types.UID]int64
-	waiting map[types.UID][]changes.Waiting
+	runningPasses   map[types.UID]int64
+	waitingHandlers map[types.UID][]changes.WaitingHandler
 }
 
 // plenty is the number of objects for which an empty map may keep memory. A Go map never shrinks, and it can become
 // very large when an operator starts.
-const plenty = 1024
+const shrinkThreshold = 1024
 
 // NoteEvent records that the informer delivered a state of the object at this time. A pass will follow.
 func (u *Unhandled) NoteEvent(uid types.UID, at time.Time) {
@@ -38,8 +38,8 @@ func (u *Unhandled) NoteEvent(uid types.UID, at time.Time) {
 	defer u.mu.Unlock()
 	if _, is := u.since[uid]; !is {
 		u.addObject(uid, since)
-	} else if news, passing := u.passing[uid]; passing && news == 0 {
-		u.passing[uid] = since
+	} else if news, passing := u.runningPasses[uid]; passing && news == 0 {
+		u.runningPasses[uid] = since
 	}
 }
 
@@ -54,16 +54,16 @@ func (u *Unhandled) BeginPass(uid types.UID) {
 	if _, is := u.since[uid]; !is {
 		u.addObject(uid, time.Now().UnixNano())
 	}
-	if u.passing == nil {
-		u.passing = map[types.UID]int64{}
+	if u.runningPasses == nil {
+		u.runningPasses = map[types.UID]int64{}
 	}
-	u.passing[uid] = 0
+	u.runningPasses[uid] = 0
 }
 
 // KeepOpen records that a pass ended with an unfinished change: it returned an error, or some handlers are unfinished.
 // Started is when the first of the handlers was selected, possibly by a former process; zero if unknown. Waiting are
 // the handlers that wait for their next attempt.
-func (u *Unhandled) KeepOpen(uid types.UID, started time.Time, waiting []changes.Waiting) {
+func (u *Unhandled) KeepOpen(uid types.UID, started time.Time, waiting []changes.WaitingHandler) {
 	if u == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (u *Unhandled) KeepOpen(uid types.UID, started time.Time, waiting []changes
 		// The records on the object survive a restart, so the change can be older than this process.
 		u.since[uid] = min(since, started.UnixNano())
 	}
-	delete(u.passing, uid)
+	delete(u.runningPasses, uid)
 	u.setWaiting(uid, waiting)
 }
 
@@ -93,7 +93,7 @@ func (u *Unhandled) FinishChange(uid types.UID) (took time.Duration) {
 	if !is {
 		return 0
 	}
-	news := u.passing[uid]
+	news := u.runningPasses[uid]
 	u.removeObject(uid)
 	// An event arrived during the pass. It starts a new wait, although it may be the echo of our own write: the next
 	// pass decides.
@@ -120,19 +120,19 @@ func (u *Unhandled) ForgetAll() {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.since, u.most, u.passing, u.waiting = nil, 0, nil, nil
+	u.since, u.peakSize, u.runningPasses, u.waitingHandlers = nil, 0, nil, nil
 }
 
 // setWaiting replaces the waiting handlers of the object. The caller holds the lock.
-func (u *Unhandled) setWaiting(uid types.UID, waiting []changes.Waiting) {
+func (u *Unhandled) setWaiting(uid types.UID, waiting []changes.WaitingHandler) {
 	switch {
 	case len(waiting) == 0:
-		delete(u.waiting, uid)
+		delete(u.waitingHandlers, uid)
 		return
-	case u.waiting == nil:
-		u.waiting = map[types.UID][]changes.Waiting{}
+	case u.waitingHandlers == nil:
+		u.waitingHandlers = map[types.UID][]changes.WaitingHandler{}
 	}
-	u.waiting[uid] = waiting
+	u.waitingHandlers[uid] = waiting
 }
 
 // addObject stores since when the object waits. The caller holds the lock.
@@ -141,16 +141,16 @@ func (u *Unhandled) addObject(uid types.UID, since int64) {
 		u.since = map[types.UID]int64{}
 	}
 	u.since[uid] = since
-	u.most = max(u.most, len(u.since))
+	u.peakSize = max(u.peakSize, len(u.since))
 }
 
 // removeObject removes the object, and frees the map when it is empty and was large. The caller holds the lock.
 func (u *Unhandled) removeObject(uid types.UID) {
 	delete(u.since, uid)
-	delete(u.passing, uid)
-	delete(u.waiting, uid)
-	if len(u.since) == 0 && u.most > plenty {
-		u.since, u.most = nil, 0
+	delete(u.runningPasses, uid)
+	delete(u.waitingHandlers, uid)
+	if len(u.since) == 0 && u.peakSize > shrinkThreshold {
+		u.since, u.peakSize = nil, 0
 	}
 }
 
@@ -159,18 +159,18 @@ func ageAt(now time.Time, since int64) time.Duration {
 	return max(0, time.Duration(now.UnixNano()-since))
 }
 
-// Late counts the unfinished work of one scope.
-type Late struct {
+// UnfinishedWork counts the unfinished work of one scope.
+type UnfinishedWork struct {
 	// Changes is the number of objects with an unfinished change, and Oldest the age of the oldest one.
-	Changes int
-	Oldest  time.Duration
-	// Waiting is the number of objects for which a handler waits for its next attempt, by handler id.
-	Waiting map[string]int
+	Changes   int
+	OldestAge time.Duration
+	// WaitingByHandler is the number of objects for which a handler waits for its next attempt, by handler id.
+	WaitingByHandler map[string]int
 }
 
-// CurrentLate returns the unfinished work at this moment. It visits all objects, so it is for the collection of
+// CurrentUnfinished returns the unfinished work at this moment. It visits all objects, so it is for the collection of
 // metrics.
-func (u *Unhandled) CurrentLate() (late Late) {
+func (u *Unhandled) CurrentUnfinished() (late UnfinishedWork) {
 	if u == nil {
 		return late
 	}
@@ -179,19 +179,19 @@ func (u *Unhandled) CurrentLate() (late Late) {
 	now := time.Now()
 	for _, since := range u.since {
 		late.Changes++
-		late.Oldest = max(late.Oldest, ageAt(now, since))
+		late.OldestAge = max(late.OldestAge, ageAt(now, since))
 	}
-	for uid, waiting := range u.waiting {
-		_, passing := u.passing[uid]
+	for uid, waiting := range u.waitingHandlers {
+		_, passing := u.runningPasses[uid]
 		for _, w := range waiting {
 			if passing && !w.Until.After(now) {
 				// The running pass calls the handler now, so it does not wait any more.
 				continue
 			}
-			if late.Waiting == nil {
-				late.Waiting = map[string]int{}
+			if late.WaitingByHandler == nil {
+				late.WaitingByHandler = map[string]int{}
 			}
-			late.Waiting[w.Handler]++
+			late.WaitingByHandler[w.Handler]++
 		}
 	}
 	return late

@@ -17,15 +17,15 @@ import (
 func TestUnhandled(t *testing.T) {
 	const a, b = types.UID("a"), types.UID("b")
 	second := func() { time.Sleep(time.Second) }
-	retry := func(in time.Duration) []changes.Waiting {
-		return []changes.Waiting{{Handler: "fn", Until: time.Now().Add(in)}}
+	retry := func(in time.Duration) []changes.WaitingHandler {
+		return []changes.WaitingHandler{{Handler: "fn", Until: time.Now().Add(in)}}
 	}
 	var never time.Time
 	tests := map[string]struct {
 		reason string
 		run    func(u *memory.Unhandled) (took time.Duration)
 		took   time.Duration
-		late   memory.Late
+		late   memory.UnfinishedWork
 	}{
 		"Nothing": {reason: "without an event nothing is unhandled",
 			run: func(*memory.Unhandled) time.Duration { return 0 }},
@@ -39,7 +39,7 @@ func TestUnhandled(t *testing.T) {
 				u.NoteEvent(a, time.Now())
 				return 0
 			},
-			late: memory.Late{Changes: 2, Oldest: 2 * time.Second},
+			late: memory.UnfinishedWork{Changes: 2, OldestAge: 2 * time.Second},
 		},
 		"Handled": {
 			reason: "the latency includes the time in the queue and of the pass",
@@ -65,7 +65,7 @@ func TestUnhandled(t *testing.T) {
 				second()
 				return took
 			},
-			took: 2 * time.Second, late: memory.Late{Changes: 1, Oldest: 2 * time.Second},
+			took: 2 * time.Second, late: memory.UnfinishedWork{Changes: 1, OldestAge: 2 * time.Second},
 		},
 		"NewsOfAFormerPass": {
 			reason: "an event before the begin of a pass is covered by that pass",
@@ -94,7 +94,8 @@ func TestUnhandled(t *testing.T) {
 				second()
 				return 0
 			},
-			late: memory.Late{Changes: 1, Oldest: 2 * time.Second, Waiting: map[string]int{"fn": 1}},
+			late: memory.UnfinishedWork{Changes: 1, OldestAge: 2 * time.Second,
+				WaitingByHandler: map[string]int{"fn": 1}},
 		},
 		"Older": {
 			reason: "a start time from the record of a former process is used",
@@ -129,14 +130,15 @@ func TestUnhandled(t *testing.T) {
 			reason: "a handler that is called is not counted as waiting",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.BeginPass(a)
-				u.KeepOpen(a, never, append(retry(time.Second), changes.Waiting{
+				u.KeepOpen(a, never, append(retry(time.Second), changes.WaitingHandler{
 					Handler: "other", Until: time.Now().Add(time.Hour),
 				}))
 				second()
 				u.BeginPass(a)
 				return 0
 			},
-			late: memory.Late{Changes: 1, Oldest: time.Second, Waiting: map[string]int{"other": 1}},
+			late: memory.UnfinishedWork{Changes: 1, OldestAge: time.Second,
+				WaitingByHandler: map[string]int{"other": 1}},
 		},
 		"DueAndQueued": {
 			reason: "a handler that is due is counted as waiting until its pass begins",
@@ -148,7 +150,7 @@ func TestUnhandled(t *testing.T) {
 				time.Sleep(time.Minute)
 				return 0
 			},
-			late: memory.Late{Changes: 2, Oldest: time.Minute, Waiting: map[string]int{"fn": 2}},
+			late: memory.UnfinishedWork{Changes: 2, OldestAge: time.Minute, WaitingByHandler: map[string]int{"fn": 2}},
 		},
 		"Gone": {
 			reason: "a deleted object is not counted, even if its pass ends later",
@@ -177,7 +179,7 @@ func TestUnhandled(t *testing.T) {
 				if took := tc.run(u); took != tc.took {
 					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
 				}
-				if d := cmp.Diff(tc.late, u.CurrentLate()); d != "" {
+				if d := cmp.Diff(tc.late, u.CurrentUnfinished()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 				if took := tc.run(nil); took != 0 {
@@ -197,11 +199,11 @@ func TestUnhandledOfVeryMany(t *testing.T) {
 	}
 	for i := range many {
 		u.FinishChange(types.UID(fmt.Sprint(i)))
-		if late := u.CurrentLate(); i%1000 == 0 && late.Changes != many-1-i {
+		if late := u.CurrentUnfinished(); i%1000 == 0 && late.Changes != many-1-i {
 			t.Fatalf("%d changes of %d remain after %d were handled", late.Changes, many, i+1)
 		}
 	}
-	if late := u.CurrentLate(); late.Changes != 0 {
+	if late := u.CurrentUnfinished(); late.Changes != 0 {
 		t.Errorf("%d changes remain", late.Changes)
 	}
 }

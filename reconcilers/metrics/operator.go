@@ -13,10 +13,10 @@ type OperatorMetrics struct {
 	name  string      // value of the label "operator"
 	ended atomic.Bool // stops gauges that would otherwise return after the end
 
-	attempts, dropped, lost, looped, posted, repaired, requests *prometheus.CounterVec
-	durations, latencies                                        *prometheus.HistogramVec
-	occupied, queued                                            *prometheus.GaugeVec
-	states                                                      *states
+	attempts, droppedEvents, memoryLosses, loopCalls, postedEvents, repairedChildren, requests *prometheus.CounterVec
+	durations, latencies                                                                       *prometheus.HistogramVec
+	activeWorkers, queueDepth                                                                  *prometheus.GaugeVec
+	states                                                                                     *states
 }
 
 // latencyBuckets are in seconds, up to one hour: a change with retries can take hours.
@@ -34,22 +34,22 @@ func New(name string, registry prometheus.Registerer) (*OperatorMetrics, error) 
 		"How long the calls of handlers took.", prometheus.DefBuckets, "kind", "handler", "reason")
 	o.latencies = r.newHistogram("kopf_change_latency_seconds",
 		"From a change to the end of all its handlers, retries included.", latencyBuckets, "kind", "reason")
-	o.dropped = r.newCounter("kopf_events_dropped_total",
+	o.droppedEvents = r.newCounter("kopf_events_dropped_total",
 		"Raw events that no handler has seen, because too many were waiting.", "kind")
-	o.lost = r.newCounter("kopf_memory_losses_total",
+	o.memoryLosses = r.newCounter("kopf_memory_losses_total",
 		"Times that another client was found to have removed the annotations or the finalizer of an object.", "kind")
-	o.looped = r.newCounter("kopf_handler_loops_total",
+	o.loopCalls = r.newCounter("kopf_handler_loops_total",
 		"Calls that have changed the object, by which the handler is called again and again, and delayed.",
 		"kind", "handler")
-	o.posted = r.newCounter("kopf_posted_events_total",
+	o.postedEvents = r.newCounter("kopf_posted_events_total",
 		"Kubernetes events that handlers have posted, by what came of them.", "outcome")
-	o.repaired = r.newCounter("kopf_children_repaired_total",
+	o.repairedChildren = r.newCounter("kopf_children_repaired_total",
 		"Declared children that were changed or deleted, and are back.", "kind", "child")
 	o.requests = r.newCounter("kopf_api_requests_total",
 		"Requests of the framework to the API server, each attempt of its own.", "verb", "code")
-	o.occupied = r.newGauge("kopf_active_workers",
+	o.activeWorkers = r.newGauge("kopf_active_workers",
 		"Workers that are busy with a handler now: as many as the objects it is running for.", "kind", "handler")
-	o.queued = r.newGauge("kopf_workqueue_depth", "Objects that wait for a worker.", "kind")
+	o.queueDepth = r.newGauge("kopf_workqueue_depth", "Objects that wait for a worker.", "kind")
 	o.states = registerOrFind(r, newStates())
 	if r.err != nil {
 		return nil, r.err
@@ -92,7 +92,7 @@ func (o *OperatorMetrics) ObserveLatency(kind, reason string, took time.Duration
 // CountLoss counts that another client removed our annotations or finalizer from an object of the kind.
 func (o *OperatorMetrics) CountLoss(kind string) {
 	if !o.isDisabled() {
-		o.lost.WithLabelValues(o.name, kind).Inc()
+		o.memoryLosses.WithLabelValues(o.name, kind).Inc()
 	}
 }
 
@@ -102,7 +102,7 @@ func (o *OperatorMetrics) CountLoops(kind string, handlers []string) {
 		return
 	}
 	for _, handler := range handlers {
-		o.looped.WithLabelValues(o.name, kind, handler).Inc()
+		o.loopCalls.WithLabelValues(o.name, kind, handler).Inc()
 	}
 }
 
@@ -112,20 +112,20 @@ func (o *OperatorMetrics) DroppedCounter(kind string) func() {
 		return func() {}
 	}
 	// This creates the series with the value 0, before the first event is dropped.
-	return o.dropped.WithLabelValues(o.name, kind).Inc
+	return o.droppedEvents.WithLabelValues(o.name, kind).Inc
 }
 
 // CountPosted counts a Kubernetes event by the outcome of the request that posted it.
 func (o *OperatorMetrics) CountPosted(outcome string) {
 	if !o.isDisabled() {
-		o.posted.WithLabelValues(o.name, outcome).Inc()
+		o.postedEvents.WithLabelValues(o.name, outcome).Inc()
 	}
 }
 
 // CountRepair counts a declared child of an object of the kind that the operator has repaired.
 func (o *OperatorMetrics) CountRepair(kind, child string) {
 	if !o.isDisabled() {
-		o.repaired.WithLabelValues(o.name, kind, child).Inc()
+		o.repairedChildren.WithLabelValues(o.name, kind, child).Inc()
 	}
 }
 
@@ -138,7 +138,7 @@ func (o *OperatorMetrics) OccupiedGauge(kind string) func(handler string, more f
 	return func(handler string, more float64) {
 		// An abandoned handler can return after the end. Its update would create the removed series again.
 		if !o.ended.Load() {
-			o.occupied.WithLabelValues(o.name, kind, handler).Add(more)
+			o.activeWorkers.WithLabelValues(o.name, kind, handler).Add(more)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (o *OperatorMetrics) WaitingGauge(kind string) func(more int) {
 	if o.isDisabled() {
 		return nil
 	}
-	gauge := o.queued.WithLabelValues(o.name, kind)
+	gauge := o.queueDepth.WithLabelValues(o.name, kind)
 	return func(more int) { gauge.Add(float64(more)) }
 }
 
@@ -169,6 +169,6 @@ func (o *OperatorMetrics) RemoveStates() {
 	}
 	o.states.removeSource(o)
 	own := prometheus.Labels{operatorLabel: o.name}
-	o.occupied.DeletePartialMatch(own)
-	o.queued.DeletePartialMatch(own)
+	o.activeWorkers.DeletePartialMatch(own)
+	o.queueDepth.DeletePartialMatch(own)
 }

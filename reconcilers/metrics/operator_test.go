@@ -16,14 +16,14 @@ import (
 
 var errBoo = errors.New("boo")
 
-// refusing is a registry that refuses all collectors.
-type refusing struct{ prometheus.Registerer }
+// refusingRegistry is a registry that refuses all collectors.
+type refusingRegistry struct{ prometheus.Registerer }
 
-func (refusing) Register(prometheus.Collector) error { return errBoo }
+func (refusingRegistry) Register(prometheus.Collector) error { return errBoo }
 
 // TestNewFails shows that errors of the registry, such as a name in use, are returned.
 func TestNewFails(t *testing.T) {
-	if _, err := metrics.New("op", refusing{}); !errors.Is(err, errBoo) {
+	if _, err := metrics.New("op", refusingRegistry{}); !errors.Is(err, errBoo) {
 		t.Errorf("the error of the registry is not returned: %v", err)
 	}
 	for _, name := range []string{
@@ -41,7 +41,7 @@ func TestNewFails(t *testing.T) {
 	}
 }
 
-func made(t *testing.T, name string, registry prometheus.Registerer) *metrics.OperatorMetrics {
+func newOperatorMetrics(t *testing.T, name string, registry prometheus.Registerer) *metrics.OperatorMetrics {
 	t.Helper()
 	o, err := metrics.New(name, registry)
 	if err != nil {
@@ -50,8 +50,8 @@ func made(t *testing.T, name string, registry prometheus.Registerer) *metrics.Op
 	return o
 }
 
-// gathered returns the metrics of the registry by name and labels, with histograms as their sums.
-func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// gatherMetrics returns the metrics of the registry by name and labels, with histograms as their sums.
+func gatherMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -71,8 +71,8 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return got
 }
 
-// fill uses every metric family once.
-func fill(o *metrics.OperatorMetrics) {
+// useAllFamilies uses every metric family once.
+func useAllFamilies(o *metrics.OperatorMetrics) {
 	o.CountAttempt("Pod", "fn", "create", "retry", time.Second)
 	o.ObserveLatency("Pod", "create", time.Minute)
 	o.DroppedCounter("Pod")()
@@ -93,7 +93,7 @@ func fill(o *metrics.OperatorMetrics) {
 	})
 }
 
-var counted = map[string]float64{
+var expectedMetrics = map[string]float64{
 	"handler_attempts_total handler=fn kind=Pod operator=op outcome=retry reason=create": 1,
 	"handler_duration_seconds handler=fn kind=Pod operator=op reason=create":             1,
 	"change_latency_seconds kind=Pod operator=op reason=create":                          60,
@@ -108,8 +108,8 @@ var counted = map[string]float64{
 func TestOneOperatorAfterAnother(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for round := 1; round <= 2; round++ {
-		o := made(t, "op", registry)
-		fill(o)
+		o := newOperatorMetrics(t, "op", registry)
+		useAllFamilies(o)
 		want := map[string]float64{
 			"active_workers handler=fn kind=Pod operator=op": 2, "workqueue_depth kind=Pod operator=op": 3,
 			"paused operator=op": 1, "unhandled_changes kind=Pod operator=op": 5,
@@ -117,17 +117,17 @@ func TestOneOperatorAfterAnother(t *testing.T) {
 			"daemons handler=d kind=Pod operator=op state=running":     1,
 		}
 		after := map[string]float64{}
-		for name, value := range counted {
+		for name, value := range expectedMetrics {
 			want[name], after[name] = value*float64(round), value*float64(round)
 		}
-		if d := cmp.Diff(want, gathered(t, registry)); d != "" {
+		if d := cmp.Diff(want, gatherMetrics(t, registry)); d != "" {
 			t.Errorf("round %d: -want, +got:\n%s", round, d)
 		}
 		leaving := o.OccupiedGauge("Pod")
 		o.RemoveStates()
 		o.RemoveStates()
 		leaving("fn", -1)
-		if d := cmp.Diff(after, gathered(t, registry)); d != "" {
+		if d := cmp.Diff(after, gatherMetrics(t, registry)); d != "" {
 			t.Errorf("round %d: after the end, -want, +got:\n%s", round, d)
 		}
 	}
@@ -136,11 +136,11 @@ func TestOneOperatorAfterAnother(t *testing.T) {
 // TestTwoOperators shows that operators of one process share the families and end separately.
 func TestTwoOperators(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	first, second := made(t, "first", registry), made(t, "second", registry)
-	fill(first)
-	fill(second)
+	first, second := newOperatorMetrics(t, "first", registry), newOperatorMetrics(t, "second", registry)
+	useAllFamilies(first)
+	useAllFamilies(second)
 	first.RemoveStates()
-	got := gathered(t, registry)
+	got := gatherMetrics(t, registry)
 	for name, want := range map[string]bool{
 		"paused operator=first": false, "paused operator=second": true,
 		"workqueue_depth kind=Pod operator=first": false, "workqueue_depth kind=Pod operator=second": true,
@@ -154,12 +154,12 @@ func TestTwoOperators(t *testing.T) {
 // TestNothingIsMeasured shows that a nil or zero value measures nothing and can be used.
 func TestNothingIsMeasured(t *testing.T) {
 	for name, none := range map[string]*metrics.OperatorMetrics{"Nil": nil, "Zero": {}} {
-		fill(none)
+		useAllFamilies(none)
 		none.RemoveStates()
 		if none.OccupiedGauge("Pod") != nil || none.WaitingGauge("Pod") != nil {
 			t.Errorf("%s: an operator without metrics returns gauges", name)
 		}
-		if next := sending(200); none.WrapRoundTrip(next.RoundTrip) == nil {
+		if next := fixedStatus(200); none.WrapRoundTrip(next.RoundTrip) == nil {
 			t.Errorf("%s: requests are not forwarded", name)
 		}
 	}
@@ -168,13 +168,13 @@ func TestNothingIsMeasured(t *testing.T) {
 // TestNames shows that names, units and help follow the conventions of Prometheus.
 func TestNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	o := made(t, "op", registry)
-	fill(o)
+	o := newOperatorMetrics(t, "op", registry)
+	useAllFamilies(o)
 	o.AddSource(func(emit metrics.Emit) {
 		labels := map[metrics.StateFamily][]string{
 			metrics.Paused: {}, metrics.Retries: {"a", "b"}, metrics.Unhandled: {"a"}, metrics.OldestUnhandled: {"a"},
 			metrics.Daemons: {"a", "b", "c"}, metrics.Timers: {"a", "b", "c"}, metrics.IndexKeys: {"a"},
-			metrics.IndexedObjects: {"a"}, metrics.Remembered: {"a"}, metrics.WatchAge: {"a"},
+			metrics.IndexedObjects: {"a"}, metrics.RememberedObjects: {"a"}, metrics.WatchAge: {"a"},
 			metrics.PausedNamespaces: {},
 		}
 		for state, values := range labels {

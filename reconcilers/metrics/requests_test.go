@@ -8,10 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sending responds with the code, or with an error for 0.
-type sending int
+// fixedStatus responds with the code, or with an error for 0.
+type fixedStatus int
 
-func (s sending) RoundTrip(*http.Request) (*http.Response, error) {
+func (s fixedStatus) RoundTrip(*http.Request) (*http.Response, error) {
 	if s == 0 {
 		return nil, errBoo
 	}
@@ -56,14 +56,14 @@ func TestRequestsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := made(t, "op", registry).WrapRoundTrip(sending(tc.code).RoundTrip)(request)
+		response, err := newOperatorMetrics(t, "op", registry).WrapRoundTrip(fixedStatus(tc.code).RoundTrip)(request)
 		if (err != nil) != (tc.code == 0) {
 			t.Errorf("%s: error %v", tc.reason, err)
 		}
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		got := gathered(t, registry)
+		got := gatherMetrics(t, registry)
 		want := map[string]float64{"api_requests_total " + tc.want: 1}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s %s: -want, +got:\n%s", tc.reason, tc.method, tc.path, d)

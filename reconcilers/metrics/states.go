@@ -30,7 +30,7 @@ const (
 	IndexKeys
 	IndexedObjects
 	// Remembered is the number of objects with state in memory: kind.
-	Remembered
+	RememberedObjects
 	// PausedObjects is the number of objects that are paused by their annotations, and FailedObjects that of objects
 	// whose last change has failed permanently: kind.
 	PausedObjects
@@ -51,11 +51,11 @@ type StateSource func(emit Emit)
 type familyDescription struct {
 	name, help string
 	labels     []string
-	age        bool
+	isAge      bool
 }
 
 // byState has the family of each state. Collect and Describe index it by [StateFamily].
-var byState = [...]familyDescription{
+var familyDescriptions = [...]familyDescription{
 	Paused:           {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
 	PausedNamespaces: {name: "kopf_paused_namespaces", help: "Namespaces in which the operator is paused."},
 	Retries: {name: "kopf_retries_waiting", help: "Handlers that wait for the time of their next attempt.",
@@ -64,14 +64,14 @@ var byState = [...]familyDescription{
 		labels: []string{"kind"}},
 	OldestUnhandled: {name: "kopf_oldest_unhandled_change_age_seconds",
 		help:   "Age of the oldest change that is not handled yet; 0 if there is none.",
-		labels: []string{"kind"}, age: true},
+		labels: []string{"kind"}, isAge: true},
 	Daemons: {name: "kopf_daemons", help: "Daemons of all objects, by state.",
 		labels: []string{"kind", "handler", "state"}},
 	Timers: {name: "kopf_timers", help: "Timers of all objects, by state.",
 		labels: []string{"kind", "handler", "state"}},
 	IndexKeys:      {name: "kopf_index_keys", help: "Keys of an index.", labels: []string{"index"}},
 	IndexedObjects: {name: "kopf_index_objects", help: "Objects with values in an index.", labels: []string{"index"}},
-	Remembered: {name: "kopf_objects_remembered", help: "Objects with state in memory.",
+	RememberedObjects: {name: "kopf_objects_remembered", help: "Objects with state in memory.",
 		labels: []string{"kind"}},
 	PausedObjects: {name: "kopf_objects_paused", help: "Objects that are paused by their annotations.",
 		labels: []string{"kind"}},
@@ -79,13 +79,13 @@ var byState = [...]familyDescription{
 		"last change.", labels: []string{"kind"}},
 	WatchAge: {name: "kopf_watch_age_seconds",
 		help:   "Time since the last event or bookmark of the watches of a kind, of the quietest of them.",
-		labels: []string{"kind"}, age: true},
+		labels: []string{"kind"}, isAge: true},
 }
 
 // states collects the states of all operators of a registry. The registry keeps one instance for the process, while
 // operators come and go.
 type states struct {
-	descriptions [len(byState)]*prometheus.Desc
+	descriptions [len(familyDescriptions)]*prometheus.Desc
 
 	mu      sync.Mutex
 	sources map[*OperatorMetrics]StateSource
@@ -96,7 +96,7 @@ var _ prometheus.Collector = (*states)(nil)
 // newStates returns a collector without sources.
 func newStates() *states {
 	s := &states{sources: map[*OperatorMetrics]StateSource{}}
-	for state, one := range byState {
+	for state, one := range familyDescriptions {
 		s.descriptions[state] = prometheus.NewDesc(one.name, one.help, withOperatorLabel(one.labels), nil)
 	}
 	return s
@@ -166,7 +166,7 @@ func mergeSample(samples map[StateFamily]map[string]*sample, one sample) {
 	switch known := all[key]; {
 	case known == nil:
 		all[key] = &one
-	case byState[one.state].age:
+	case familyDescriptions[one.state].isAge:
 		known.value = max(known.value, one.value)
 	default:
 		known.value += one.value

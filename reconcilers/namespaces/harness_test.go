@@ -22,59 +22,59 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// watching is a watcher of namespaces with its server, and a client of users who create and delete namespaces.
-type watching struct {
-	t       *testing.T
-	server  *memapi.Server
-	people  dynamic.ResourceInterface
-	watcher *namespaces.NamespaceWatcher
-	fails   failure     // the error for the watcher, instead of a response
-	hangs   atomic.Bool // the watcher gets no response
-	cancel  context.CancelFunc
-	done    chan struct{}
+// watcherFixture is a watcher of namespaces with its server, and a client of users who create and delete namespaces.
+type watcherFixture struct {
+	t          *testing.T
+	server     *memapi.Server
+	userClient dynamic.ResourceInterface
+	watcher    *namespaces.NamespaceWatcher
+	watcherErr failure     // the error for the watcher, instead of a response
+	hangs      atomic.Bool // the watcher gets no response
+	cancel     context.CancelFunc
+	done       chan struct{}
 
-	mu     sync.Mutex
-	served []string // the names of each call
-	said   []string
+	mu         sync.Mutex
+	servedSets []string // the names of each call
+	logLines   []string
 }
 
 // failure is an error for requests, or nil.
 type failure struct {
-	mu   sync.Mutex
-	err  error
-	once bool
+	mu        sync.Mutex
+	err       error
+	failsOnce bool
 }
 
 func (f *failure) set(err error, once bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.err, f.once = err, once
+	f.err, f.failsOnce = err, once
 }
 
-func (f *failure) take() error {
+func (f *failure) takeErr() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.err
-	if f.once {
+	if f.failsOnce {
 		f.err = nil
 	}
 	return err
 }
 
-func newWatching(t *testing.T, patterns ...string) *watching {
-	w := &watching{t: t, server: memapi.New(), done: make(chan struct{})}
+func newWatcherFixture(t *testing.T, patterns ...string) *watcherFixture {
+	w := &watcherFixture{t: t, server: memapi.New(), done: make(chan struct{})}
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	w.people = dynamic.NewForConfigOrDie(memapi.Config(w.server)).Resource(resource)
+	w.userClient = dynamic.NewForConfigOrDie(memapi.Config(w.server)).Resource(resource)
 	connection := w.server.Connect()
 	connection.Before = func(ctx context.Context, _ memapi.Request) error {
 		if w.hangs.Load() {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		return w.fails.take()
+		return w.watcherErr.takeErr()
 	}
 	w.watcher = &namespaces.NamespaceWatcher{Client: dynamic.NewForConfigOrDie(memapi.Config(connection)),
-		Serve: w.serve}
+		Serve: w.recordServed}
 	for _, one := range patterns {
 		w.watcher.Patterns = append(w.watcher.Patterns, namespaces.ParsePattern(one))
 	}
@@ -82,8 +82,8 @@ func newWatching(t *testing.T, patterns ...string) *watching {
 }
 
 // run runs the watcher until the test ends, and waits for the immediate effects.
-func (w *watching) run() {
-	ctx, cancel := context.WithCancel(logf.IntoContext(w.t.Context(), funcr.New(w.say, funcr.Options{})))
+func (w *watcherFixture) run() {
+	ctx, cancel := context.WithCancel(logf.IntoContext(w.t.Context(), funcr.New(w.appendLogLine, funcr.Options{})))
 	w.cancel = cancel
 	go func() {
 		defer close(w.done)
@@ -93,52 +93,52 @@ func (w *watching) run() {
 	time.Sleep(time.Second)
 }
 
-func (w *watching) stop() {
+func (w *watcherFixture) stop() {
 	w.cancel()
 	<-w.done
 }
 
-func (w *watching) serve(names []string) {
+func (w *watcherFixture) recordServed(names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.served = append(w.served, strings.Join(names, " "))
+	w.servedSets = append(w.servedSets, strings.Join(names, " "))
 }
 
-func (w *watching) say(_, line string) {
+func (w *watcherFixture) appendLogLine(_, line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said = append(w.said, line)
+	w.logLines = append(w.logLines, line)
 }
 
-// want compares the calls since the last check.
-func (w *watching) want(when string, served ...string) {
+// requireServed compares the calls since the last check.
+func (w *watcherFixture) requireServed(when string, served ...string) {
 	w.t.Helper()
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d := cmp.Diff(served, w.served); d != "" {
+	if d := cmp.Diff(served, w.servedSets); d != "" {
 		w.t.Errorf("%s: served: -want, +got:\n%s", when, d)
 	}
-	w.served = nil
+	w.servedSets = nil
 }
 
-// wantLines checks that the log lines contain these texts.
-func (w *watching) wantLines(when string, beginnings ...string) {
+// requireLogLines checks that the log lines contain these texts.
+func (w *watcherFixture) requireLogLines(when string, beginnings ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.said) != len(beginnings) {
-		w.t.Errorf("%s: want %d lines, got %q", when, len(beginnings), w.said)
+	if len(w.logLines) != len(beginnings) {
+		w.t.Errorf("%s: want %d lines, got %q", when, len(beginnings), w.logLines)
 		return
 	}
 	for i, want := range beginnings {
-		if !strings.Contains(w.said[i], want) {
-			w.t.Errorf("%s: want %q, got %q", when, want, w.said[i])
+		if !strings.Contains(w.logLines[i], want) {
+			w.t.Errorf("%s: want %q, got %q", when, want, w.logLines[i])
 		}
 	}
 }
 
-func (w *watching) must(_ any, err error) {
+func (w *watcherFixture) requireNoError(_ any, err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -146,28 +146,28 @@ func (w *watching) must(_ any, err error) {
 	synctest.Wait()
 }
 
-func (w *watching) createNamespace(name string) {
+func (w *watcherFixture) createNamespace(name string) {
 	w.t.Helper()
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	namespace.SetName(name)
-	w.must(w.people.Create(w.t.Context(), namespace, metav1.CreateOptions{}))
+	w.requireNoError(w.userClient.Create(w.t.Context(), namespace, metav1.CreateOptions{}))
 }
 
-func (w *watching) patch(name, patch string, subresources ...string) {
+func (w *watcherFixture) patch(name, patch string, subresources ...string) {
 	w.t.Helper()
-	w.must(w.people.Patch(
+	w.requireNoError(w.userClient.Patch(
 		w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...,
 	))
 }
 
 // setContentRemaining sets whether a terminating namespace has remaining content.
-func (w *watching) setContentRemaining(name, remaining string) {
+func (w *watcherFixture) setContentRemaining(name, remaining string) {
 	w.t.Helper()
 	status := `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"` + remaining + `"}]}}`
 	w.patch(name, status, "status")
 }
 
-func (w *watching) deleteNamespace(name string) {
+func (w *watcherFixture) deleteNamespace(name string) {
 	w.t.Helper()
-	w.must(nil, w.people.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
+	w.requireNoError(nil, w.userClient.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }

@@ -12,7 +12,7 @@ import (
 
 // lingering is how long a namespace is still served after its deletion. The last events of its objects can arrive later
 // than the event of the namespace, because they come from other watches.
-const lingering = 5 * time.Second
+const lingerTime = 5 * time.Second
 
 // observation tracks the namespaces that one informer delivers. Its methods run on the goroutines of the informer and
 // of timers.
@@ -22,7 +22,7 @@ type observation struct {
 	leaving map[string]*time.Timer // deleted namespaces that are still served
 	begun   bool                   // the first listing is complete
 	ended   bool                   // later events and timers are ignored
-	serve   func(names []string)   // called with the lock held, so one call at a time
+	report  func(names []string)   // called with the lock held, so one call at a time
 }
 
 var _ toolscache.ResourceEventHandler = (*observation)(nil)
@@ -74,7 +74,7 @@ func (o *observation) applyEvent(event watch.EventType, object any) {
 	switch is := o.served.HasName(name); {
 	// The namespace is still reported, until its timer fires.
 	case was && !is && o.begun:
-		o.leaving[name] = time.AfterFunc(lingering, func() { o.removeLingering(name) })
+		o.leaving[name] = time.AfterFunc(lingerTime, func() { o.removeLingering(name) })
 	// A namespace of that name was created again in time.
 	case is && o.leaving[name] != nil:
 		o.leaving[name].Stop()
@@ -106,5 +106,5 @@ func (o *observation) reportNames() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	o.serve(names)
+	o.report(names)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-func parsed(texts ...string) (all namespaces.Patterns) {
+func parsePatterns(texts ...string) (all namespaces.Patterns) {
 	for _, text := range texts {
 		all = append(all, namespaces.ParsePattern(text))
 	}
@@ -21,20 +21,20 @@ func parsed(texts ...string) (all namespaces.Patterns) {
 }
 
 // scopes has all forms of patterns.
-var scopes = map[string]namespaces.NamespaceRule{
+var namespaceRules = map[string]namespaces.NamespaceRule{
 	"everywhere":      {},
-	"names":           {Served: parsed("shop", "team-a")},
-	"stars":           {Served: parsed("team-*", "*-b", "s*p")},
-	"question marks":  {Served: parsed("tea?-a", "?")},
-	"classes":         {Served: parsed("team-[a-c]", "[!t]*", "team-[z-a]x", "[]]x", "[!z-a]hop")},
-	"taken away":      {Served: parsed("team-*,!*-a,!*-b,team-b")},
-	"all but":         {Served: parsed("!kube-*", "!*")},
+	"names":           {Served: parsePatterns("shop", "team-a")},
+	"stars":           {Served: parsePatterns("team-*", "*-b", "s*p")},
+	"question marks":  {Served: parsePatterns("tea?-a", "?")},
+	"classes":         {Served: parsePatterns("team-[a-c]", "[!t]*", "team-[z-a]x", "[]]x", "[!z-a]hop")},
+	"taken away":      {Served: parsePatterns("team-*,!*-a,!*-b,team-b")},
+	"all but":         {Served: parsePatterns("!kube-*", "!*")},
 	"expressions":     {Served: namespaces.Patterns{namespaces.PatternFromRegexp(regexp.MustCompile("a|ab|(?i)SHOP"))}},
-	"named only":      {Served: parsed("shop", "team-*"), NamedOnly: true},
-	"none named":      {Served: parsed("team-*"), NamedOnly: true},
-	"one excluded":    {Excluded: parsed("shop")},
-	"many excluded":   {Served: parsed("*"), Excluded: parsed("shop", "kube-*", "team-?")},
-	"served excluded": {Served: parsed("shop", "team-a"), Excluded: parsed("shop")},
+	"named only":      {Served: parsePatterns("shop", "team-*"), NamedOnly: true},
+	"none named":      {Served: parsePatterns("team-*"), NamedOnly: true},
+	"one excluded":    {Excluded: parsePatterns("shop")},
+	"many excluded":   {Served: parsePatterns("*"), Excluded: parsePatterns("shop", "kube-*", "team-?")},
+	"served excluded": {Served: parsePatterns("shop", "team-a"), Excluded: parsePatterns("shop")},
 }
 
 var names = []string{
@@ -45,7 +45,7 @@ var names = []string{
 // TestExpression shows that the expression is true for exactly the names of the scope.
 func TestExpression(t *testing.T) {
 	t.Parallel()
-	for reason, scope := range scopes {
+	for reason, scope := range namespaceRules {
 		for _, name := range names {
 			expression := scope.MatchExpression(func(expression string) string {
 				return strconv.FormatBool(regexp.MustCompile(expression).MatchString(name))
@@ -61,7 +61,7 @@ func TestExpression(t *testing.T) {
 // TestScopeInParts shows that names and the remaining patterns together are equal to the scope.
 func TestScopeInParts(t *testing.T) {
 	t.Parallel()
-	for reason, scope := range scopes {
+	for reason, scope := range namespaceRules {
 		in, notIn, rest, hasRest := scope.SplitByName()
 		for _, name := range names {
 			selected := (in == nil || slices.Contains(in, name)) && !slices.Contains(notIn, name)
@@ -70,7 +70,7 @@ func TestScopeInParts(t *testing.T) {
 			}
 		}
 	}
-	in, notIn, _, rest := scopes["served excluded"].SplitByName()
+	in, notIn, _, rest := namespaceRules["served excluded"].SplitByName()
 	if d := cmp.Diff([][]string{{"shop", "team-a"}, {"shop"}}, [][]string{in, notIn}); d != "" || rest {
 		t.Errorf("names need no expression: -want, +got:\n%s", d)
 	}
@@ -93,7 +93,7 @@ func TestScopeHas(t *testing.T) {
 		"an excluded name is not in a scope with that name": {"served excluded", "shop", false},
 		"a pattern can exclude a name":                      {"many excluded", "kube-system", false},
 	} {
-		if got := scopes[tc.scope].IncludesNamespace(tc.name); got != tc.want {
+		if got := namespaceRules[tc.scope].IncludesNamespace(tc.name); got != tc.want {
 			t.Errorf("%s: got %t", reason, got)
 		}
 	}

@@ -18,7 +18,7 @@ func TestVectorsNamespacePattern(t *testing.T) {
 		switch name := input.Text("name", ""); {
 		case input["patterns"] != nil:
 			specific := []any{}
-			for _, one := range patterns(input.List("patterns")) {
+			for _, one := range patternsOf(input.List("patterns")) {
 				if one.IsExactName() {
 					specific = append(specific, one.String())
 				}
@@ -40,12 +40,12 @@ func TestVectorsNamespacePattern(t *testing.T) {
 func TestVectorsNamespaceEvent(t *testing.T) {
 	vectors.Play(t, "namespace_event", nil, func(t *testing.T, input vectors.Fields) (any, error) {
 		vectors.Known(t, input, "patterns", "steps")
-		served, after := namespaces.NewServed(patterns(input.List("patterns"))...), []any{}
+		served, after := namespaces.NewServed(patternsOf(input.List("patterns"))...), []any{}
 		for _, item := range input.List("steps") {
 			step := vectors.Known(t, item, "listed", "object", "type")
 			switch {
 			case step["listed"] != nil:
-				served.ReplaceAll(objects(step.List("listed")))
+				served.ReplaceAll(objectsOf(step.List("listed")))
 			case step["type"] != nil: // the listing has what a watch begins with
 				served.ApplyEvent(watch.EventType(step.Text("type", "")), step.Object("object"))
 			}
@@ -59,7 +59,7 @@ func TestVectorsNamespaceEvent(t *testing.T) {
 	})
 }
 
-func patterns(texts []any) (parsed namespaces.Patterns) {
+func patternsOf(texts []any) (parsed namespaces.Patterns) {
 	for _, one := range texts {
 		text, _ := one.(string)
 		parsed = append(parsed, namespaces.ParsePattern(text))
@@ -67,7 +67,7 @@ func patterns(texts []any) (parsed namespaces.Patterns) {
 	return parsed
 }
 
-func objects(list []any) (objects []map[string]any) {
+func objectsOf(list []any) (objects []map[string]any) {
 	for _, one := range list {
 		object, _ := one.(map[string]any)
 		objects = append(objects, object)

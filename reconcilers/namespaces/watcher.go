@@ -21,7 +21,7 @@ import (
 )
 
 // resource identifies namespaces for the dynamic client.
-var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // NamespaceWatcher watches the namespaces of a cluster and reports which are served. Its cache keeps only the fields
 // that decide this.
@@ -33,8 +33,8 @@ type NamespaceWatcher struct {
 	// Serve is called with all served names: first after the listing, then after each change. Calls do not overlap.
 	Serve func(names []string)
 
-	known atomic.Bool // the namespaces were listed once
-	said  string      // the last logged error with the version of the list, to log it once
+	hasListed       atomic.Bool // the namespaces were listed once
+	lastLoggedError string      // the last logged error with the version of the list, to log it once
 }
 
 // Run watches until the context ends. If the operator is not allowed to list namespaces, it serves those that are named
@@ -54,7 +54,7 @@ func (w *NamespaceWatcher) Run(ctx context.Context) {
 func (w *NamespaceWatcher) runOnce(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	seen := &observation{served: NewServed(w.Patterns...), leaving: map[string]*time.Timer{}, serve: w.Serve}
+	seen := &observation{served: NewServed(w.Patterns...), leaving: map[string]*time.Timer{}, report: w.Serve}
 	defer seen.stopReporting()
 	informer := toolscache.NewSharedIndexInformer(w.newListWatch(), &unstructured.Unstructured{}, 0, nil)
 	// Both setters return errors only after the informer was started.
@@ -75,7 +75,7 @@ func (w *NamespaceWatcher) runOnce(ctx context.Context) {
 	running.Go(func() { informer.RunWithContext(ctx) })
 	defer running.Wait()
 	if toolscache.WaitForCacheSync(ctx.Done(), events.HasSynced) {
-		w.known.Store(true)
+		w.hasListed.Store(true)
 		seen.startReporting()
 	}
 	<-ctx.Done()
@@ -89,16 +89,16 @@ func (w *NamespaceWatcher) handleError(ctx context.Context, err error, version s
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return false
 	}
-	known := w.known.Load()
+	known := w.hasListed.Load()
 	// After a successful listing, the known namespaces stay served.
 	refused := apierrors.IsForbidden(err) && !known
 	if refused {
 		defer w.Serve(w.Patterns.ExactNames())
 	}
-	if w.said == err.Error()+version {
+	if w.lastLoggedError == err.Error()+version {
 		return refused
 	}
-	w.said = err.Error() + version
+	w.lastLoggedError = err.Error() + version
 	log := logf.FromContext(ctx)
 	switch {
 	case refused:
@@ -120,11 +120,11 @@ func (w *NamespaceWatcher) newListWatch() *toolscache.ListWatch {
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = selector
-			return w.Client.Resource(resource).List(ctx, o)
+			return w.Client.Resource(namespaceResource).List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.LabelSelector = selector
-			return w.Client.Resource(resource).Watch(ctx, o)
+			return w.Client.Resource(namespaceResource).Watch(ctx, o)
 		},
 	}
 }

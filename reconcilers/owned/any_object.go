@@ -21,7 +21,7 @@ func (w *pendingWait) targetKey() target { return target{w.Kind, w.Name} }
 
 // addTarget indexes the wait if it is for any object. The caller holds the lock.
 func (c *Children) addTarget(w *pendingWait) {
-	if !w.Any {
+	if !w.AllowAnyObject {
 		return
 	}
 	if c.targets == nil {

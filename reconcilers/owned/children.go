@@ -55,22 +55,22 @@ type Children struct {
 
 	// mu guards all fields below and everything they refer to. It must not be held while caches are read or passes are
 	// requested, because these take locks of their own.
-	mu      sync.Mutex
-	owners  map[types.UID]*owner
-	of      map[types.UID][]types.UID               // the owners of each child
-	waits   map[types.UID][]*pendingWait            // by owner
-	targets map[target]map[*pendingWait]bool        // the waits for any object
-	sources []*ChildSource                          // those with a lookup
-	parents map[schema.GroupKind][]schema.GroupKind // by kind of children
+	mu            sync.Mutex
+	owners        map[types.UID]*owner
+	ownersByChild map[types.UID][]types.UID               // the owners of each child
+	waits         map[types.UID][]*pendingWait            // by owner
+	targets       map[target]map[*pendingWait]bool        // the waits for any object
+	sources       []*ChildSource                          // those with a lookup
+	parents       map[schema.GroupKind][]schema.GroupKind // by kind of children
 }
 
 // owner is the entry of an object that other objects refer to as their owner. It may be an object of a kind without
 // handlers.
 type owner struct {
-	route    *Route               // of its handlers; nil until its first event
-	key      types.NamespacedName // valid if route is set
-	children map[types.UID]*child
-	saving   saveBackoff
+	route       *Route               // of its handlers; nil until its first event
+	key         types.NamespacedName // valid if route is set
+	children    map[types.UID]*child
+	saveBackoff saveBackoff
 }
 
 // child is the entry of one object below one owner that it refers to.
@@ -108,7 +108,7 @@ func (c *Children) ownerEntry(uid types.UID) *owner {
 	if known == nil {
 		known = &owner{children: map[types.UID]*child{}}
 		if c.owners == nil {
-			c.owners, c.of = map[types.UID]*owner{}, map[types.UID][]types.UID{}
+			c.owners, c.ownersByChild = map[types.UID]*owner{}, map[types.UID][]types.UID{}
 		}
 		c.owners[uid] = known
 	}
@@ -126,9 +126,10 @@ func (c *Children) removeEmptyOwner(uid types.UID, known *owner) {
 type Route struct {
 	children *Children
 	kind     schema.GroupKind
-	tended   []*handlers.Handler                                          // owning handlers of kinds with handlers here
-	latest   func(key types.NamespacedName, uid types.UID) map[string]any // reads the owners' cache
-	enqueue  func(key types.NamespacedName)                               // requests a pass over an owner
+	// owning handlers of kinds with handlers here
+	parentHandlers []*handlers.Handler
+	latestOwner    func(key types.NamespacedName, uid types.UID) map[string]any // reads the owners' cache
+	enqueue        func(key types.NamespacedName)                               // requests a pass over an owner
 }
 
 // StartRoute starts a run of the controller of owners of this kind. The cache is that of the owners. Enqueue must
@@ -136,11 +137,11 @@ type Route struct {
 func (c *Children) StartRoute(
 	kind schema.GroupKind, tending []*handlers.Handler, cache kind.Cache, enqueue func(key types.NamespacedName),
 ) *Route {
-	r := &Route{children: c, kind: kind, latest: cache.Latest, enqueue: enqueue}
+	r := &Route{children: c, kind: kind, latestOwner: cache.Latest, enqueue: enqueue}
 	for _, h := range tending {
 		// Without a function, the handler only lets its objects wait for children and repairs them.
 		if h.Call != nil {
-			r.tended = append(r.tended, h.Owned)
+			r.parentHandlers = append(r.parentHandlers, h.ParentHandler)
 		}
 	}
 	return r
@@ -180,7 +181,7 @@ func (r *Route) EndRun() {
 // resetOwner removes the progress of all handlers of the owner, and its waits. Its children stay, because their
 // informer still runs. They are marked as listed: a later run has not seen them appear. The caller holds the lock.
 func (c *Children) resetOwner(uid types.UID, known *owner) {
-	known.route, known.saving = nil, saveBackoff{}
+	known.route, known.saveBackoff = nil, saveBackoff{}
 	c.dropWaits(uid, func(*pendingWait) bool { return true })
 	c.Author.Forget(uid)
 	for child, one := range known.children {
@@ -193,7 +194,7 @@ func (c *Children) resetOwner(uid types.UID, known *owner) {
 
 // servesSource reports whether any handler is registered for children of the source.
 func (r *Route) servesSource(from *ChildSource) bool {
-	return slices.ContainsFunc(r.tended, func(kind *handlers.Handler) bool { return from.servesHandler(kind) })
+	return slices.ContainsFunc(r.parentHandlers, func(kind *handlers.Handler) bool { return from.servesHandler(kind) })
 }
 
 // accountAfter returns the account after one more failed attempt.

@@ -83,5 +83,5 @@ func (c *child) isChildOf(kind schema.GroupKind, owner types.NamespacedName) (ow
 // isDeclared reports whether the owner has declared the child. It reads the cache of the owners, so the caller must not
 // hold the lock.
 func (c *Children) isDeclared(r *Route, key types.NamespacedName, of types.UID, child *unstructured.Unstructured) bool {
-	return c.Author.DeclaredMatcher(of, r.latest(key, of))(child)
+	return c.Author.DeclaredMatcher(of, r.latestOwner(key, of))(child)
 }

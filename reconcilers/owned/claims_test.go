@@ -87,22 +87,22 @@ func TestClaims(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, recordingHandler("h"))
-			w.strange["strange"] = true
+			w := newHarness(t, recordingHandler("h"))
+			w.undeclared["strange"] = true
 			w.route.NoteEvent("o", tc.key)
-			w.seen(w.pods, owned.Added, tc.child)
+			w.deliverEvent(w.pods, owned.Added, tc.child)
 			w.handleOwner("o")
 			want := []string{"repair o"}
 			if tc.want {
 				want = []string{"pass o", "h ADDED c@3", "repair o"}
 			}
 			w.want(tc.reason, want...)
-			asked, wait := 0, waiting(waiter("w"), new(int))
-			wait.Name, wait.Namespace, wait.Reached = tc.child.GetName(), tc.child.GetNamespace(), ready(&asked)
+			asked, wait := 0, childWait(waiter("w"), new(int))
+			wait.Name, wait.Namespace, wait.IsReached = tc.child.GetName(), tc.child.GetNamespace(), ready(&asked)
 			if found, _, err := w.StartWait(wait); found != tc.want || err != nil {
 				t.Errorf("%s: a wait finds the child: %v, %v", tc.reason, found, err)
 			}
-			w.seen(w.pods, owned.Deleted, tc.child)
+			w.deliverEvent(w.pods, owned.Deleted, tc.child)
 			w.handleOwner("o")
 			want = []string{"gone " + tc.child.GetName(), "repair o"}
 			if tc.want {

@@ -31,8 +31,8 @@ type ChildResult struct {
 	// finalizer.
 	Body     map[string]any
 	Released bool
-	// After is the delay until the next pass without an event; nil is none.
-	After *time.Duration
+	// RequeueAfter is the delay until the next pass without an event; nil is none.
+	RequeueAfter *time.Duration
 }
 
 // ReconcileChildren calls the handlers for the children that changed since their last call, stores how children have
@@ -89,10 +89,10 @@ func (h *ChildHandling) mayContinue(ctx context.Context, result ChildResult) boo
 
 // retryWithin lowers the delay until the next pass to this one, if it is shorter.
 func (r *ChildResult) retryWithin(delay time.Duration) {
-	if r.After != nil {
-		delay = min(delay, *r.After)
+	if r.RequeueAfter != nil {
+		delay = min(delay, *r.RequeueAfter)
 	}
-	r.After = &delay
+	r.RequeueAfter = &delay
 }
 
 // matchesOwner evaluates the filters of the handler for the owner. A filter that fails counts as not matching.
@@ -109,7 +109,7 @@ func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.Hand
 // matchesChild evaluates the handler's filter for children. A filter that fails counts as not matching: the error is
 // logged, and the child is skipped until its next change.
 func (h *ChildHandling) matchesChild(ctx context.Context, handler *adapters.HandlerChain, one pendingChild) bool {
-	filter := handler.Description.Wants
+	filter := handler.Description.ChildFilter
 	if filter == nil {
 		return true
 	}
@@ -138,11 +138,12 @@ func (h *ChildHandling) callForChild(
 			"handler", handler.Description.ID)
 		return
 	}
-	c := &cause.Cause{Type: one.kind, Object: jsontext.NewFromValue(body), Deleting: patching.IsBeingDeleted(body)}
+	c := &cause.Cause{EventType: one.eventType, Object: jsontext.NewFromValue(body),
+		Deleting: patching.IsBeingDeleted(body)}
 	a := h.NewAttempt(handler.Description, c, body)
 	// The account is that of this child: each child has its own retries.
-	a.Account, a.Due, a.Deferred, a.Now = one.account, true, true, currentTime
-	a.Call.Newest, a.Call.Child = h.Cache, child
+	a.Account, a.Due, a.IsOutcomeDeferred, a.Now = one.account, true, true, currentTime
+	a.Call.LatestState, a.Call.Child = h.Cache, child
 	running, cancel := adapters.FunctionContext(ctx)
 	defer cancel(nil)
 	uid := types.UID(patching.ObjectUID(body))
@@ -188,8 +189,8 @@ func (h *ChildHandling) sendPatch(ctx context.Context, id string, patch patching
 	case err != nil:
 		return err
 	// The API server refused the write to /status. To the handler, this is an error.
-	case written.StatusRefused != nil:
-		return written.StatusRefused
+	case written.StatusRefusal != nil:
+		return written.StatusRefusal
 	case written.Body != nil:
 		result.Body = written.Body
 	}

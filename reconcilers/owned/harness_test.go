@@ -30,16 +30,16 @@ import (
 const label = "example.org/owner"
 
 // pods and secrets are the watched kinds of children.
-var pods, secrets = owning("pods"), owning("secrets")
+var pods, secrets = parentHandler("pods"), parentHandler("secrets")
 
-func owning(id string) *handlers.Handler {
-	h := &handlers.Handler{ID: id, Family: handlers.Owning}
-	h.Owned = h
+func parentHandler(id string) *handlers.Handler {
+	h := &handlers.Handler{ID: id, Family: handlers.Parent}
+	h.ParentHandler = h
 	return h
 }
 
-// world holds children and the handlers of their owners. It journals the calls of handlers and of the author.
-type world struct {
+// harness holds children and the handlers of their owners. It journals the calls of handlers and of the author.
+type harness struct {
 	kind.Writer
 	*owned.Children
 
@@ -49,29 +49,30 @@ type world struct {
 	pods     *owned.ChildSource
 	secrets  *owned.ChildSource
 	journal  []string
-	said     []string
+	logLines []string
 
-	ours    map[string]bool                        // versions of children that the operator itself has written
-	old     map[string]bool                        // versions of children from before the operator's last write
-	drifts  map[types.UID]bool                     // children that need a repair
-	again   *time.Duration                         // the delay until the next repair
-	unsaved patching.Transform                     // the records of ended children that the owners still have to save
-	answers []func() (patching.WriteResult, error) // the results of the next writes
-	closed  bool
-	strange map[string]bool // children that are not declared by their owner
+	ownWrites   map[string]bool    // versions of children that the operator itself has written
+	outdated    map[string]bool    // versions of children from before the operator's last write
+	drifted     map[types.UID]bool // children that need a repair
+	repairDelay *time.Duration     // the delay until the next repair
+	// the records of ended children that the owners still have to save
+	unsaved    patching.Transform
+	answers    []func() (patching.WriteResult, error) // the results of the next writes
+	closed     bool
+	undeclared map[string]bool // children that are not declared by their owner
 }
 
 // gate is open unless the world is closed.
-type gate struct{ *world }
+type gate struct{ *harness }
 
 func (g gate) Open() bool  { return !g.closed }
 func (g gate) Enter() bool { return g.Open() }
 func (gate) Leave()        {}
 
-// newWorld returns a world with a kind of owners with these handlers, and two kinds of children.
-func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world {
-	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{},
-		strange: map[string]bool{}}
+// newHarness returns a world with a kind of owners with these handlers, and two kinds of children.
+func newHarness(t *testing.T, tending ...func(w *harness) *handlers.Handler) *harness {
+	w := &harness{t: t, ownWrites: map[string]bool{}, outdated: map[string]bool{}, drifted: map[types.UID]bool{},
+		undeclared: map[string]bool{}}
 	w.Children = &owned.Children{Label: label, Author: author{w}}
 	w.handling = owned.ChildHandling{
 		Children: w.Children,
@@ -89,7 +90,7 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 }
 
 // startRoute starts a run of the controller of owners.
-func (w *world) startRoute() {
+func (w *harness) startRoute() {
 	var descriptions []*handlers.Handler
 	for _, h := range w.handling.Handlers {
 		descriptions = append(descriptions, h.Description)
@@ -98,10 +99,10 @@ func (w *world) startRoute() {
 		func(key types.NamespacedName) { w.note("pass " + key.Name) })
 }
 
-func (w *world) note(what string) { w.journal = append(w.journal, what) }
+func (w *harness) note(what string) { w.journal = append(w.journal, what) }
 
 // want compares the journal and clears it.
-func (w *world) want(reason string, journal ...string) {
+func (w *harness) want(reason string, journal ...string) {
 	w.t.Helper()
 	if d := gocmp.Diff(journal, w.journal); d != "" {
 		w.t.Errorf("%s: -want, +got:\n%s", reason, d)
@@ -145,8 +146,8 @@ func object(kind, name string, version int) *unstructured.Unstructured {
 	return o
 }
 
-// seen passes an event to a source.
-func (w *world) seen(s *owned.ChildSource, event string, o *unstructured.Unstructured) {
+// deliverEvent passes an event to a source.
+func (w *harness) deliverEvent(s *owned.ChildSource, event string, o *unstructured.Unstructured) {
 	w.t.Helper()
 	if err := s.HandleEvent(event, compacttest.NewObject(o.Object)); err != nil {
 		w.t.Error(err)
@@ -154,24 +155,25 @@ func (w *world) seen(s *owned.ChildSource, event string, o *unstructured.Unstruc
 }
 
 // handleOwner runs the part of a pass over an owner that handles its children.
-func (w *world) handleOwner(name string) owned.ChildResult {
+func (w *harness) handleOwner(name string) owned.ChildResult {
 	w.t.Helper()
 	return w.handleOwnerWithin(w.t.Context(), name)
 }
 
-func (w *world) handleOwnerWithin(ctx context.Context, name string) owned.ChildResult {
-	log := funcr.New(func(_, line string) { w.said = append(w.said, line) }, funcr.Options{})
+func (w *harness) handleOwnerWithin(ctx context.Context, name string) owned.ChildResult {
+	log := funcr.New(func(_, line string) { w.logLines = append(w.logLines, line) }, funcr.Options{})
 	return w.handling.ReconcileChildren(logf.IntoContext(ctx, log), owner(name).Object)
 }
 
 // recordingHandler returns a handler for pods that records its calls and runs one act per call until there are no more.
-func recordingHandler(id string, acts ...handlers.Func) func(w *world) *handlers.Handler {
-	return func(w *world) *handlers.Handler {
-		return &handlers.Handler{ID: id, Family: handlers.Tending, Owned: pods,
+func recordingHandler(id string, acts ...handlers.Func) func(w *harness) *handlers.Handler {
+	return func(w *harness) *handlers.Handler {
+		return &handlers.Handler{ID: id, Family: handlers.Child, ParentHandler: pods,
 			Call: func(ctx context.Context, call *handlers.Invocation) error {
 				told := &unstructured.Unstructured{Object: call.Child}
 				w.note(strings.TrimSpace(fmt.Sprint(
-					id, " ", cmp.Or(call.Cause.Type, "LISTED"), " ", told.GetName(), "@", told.GetResourceVersion(),
+					id, " ", cmp.Or(call.Cause.EventType, "LISTED"), " ", told.GetName(), "@",
+					told.GetResourceVersion(),
 					strings.Repeat(" again", call.Retry),
 				)))
 				if len(acts) == 0 {
@@ -185,8 +187,10 @@ func recordingHandler(id string, acts ...handlers.Func) func(w *world) *handlers
 }
 
 // withOwnerFilter adds a filter of owners.
-func withOwnerFilter(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w *world) *handlers.Handler {
-	return func(w *world) *handlers.Handler {
+func withOwnerFilter(
+	one func(w *harness) *handlers.Handler, filter handlers.Filter,
+) func(w *harness) *handlers.Handler {
+	return func(w *harness) *handlers.Handler {
 		h := one(w)
 		h.Filters = []handlers.Filter{func(ctx context.Context, c *cause.Cause) (bool, error) {
 			w.note("filter")
@@ -197,32 +201,32 @@ func withOwnerFilter(one func(w *world) *handlers.Handler, filter handlers.Filte
 }
 
 // author stands for the part of the operator that declares and repairs children.
-type author struct{ *world }
+type author struct{ *harness }
 
 func (w author) IsOwnWrite(child types.UID, version string) bool {
-	return w.ours[string(child)+"@"+version]
+	return w.ownWrites[string(child)+"@"+version]
 }
 
 func (w author) IsOutdated(_ types.UID, child *unstructured.Unstructured) bool {
-	return w.old[child.GetName()+"@"+child.GetResourceVersion()]
+	return w.outdated[child.GetName()+"@"+child.GetResourceVersion()]
 }
 
 func (w author) DeclaredMatcher(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
 	if patching.ObjectUID(body) != string(owner) {
 		w.t.Errorf("the body has the uid %q, want %q", patching.ObjectUID(body), owner)
 	}
-	return func(child *unstructured.Unstructured) bool { return !w.strange[child.GetName()] }
+	return func(child *unstructured.Unstructured) bool { return !w.undeclared[child.GetName()] }
 }
 
 func (w author) ForgetChild(child types.UID) { w.note("gone " + string(child)) }
 
 func (w author) NeedsRepair(_ types.UID, child *unstructured.Unstructured, _, _ bool) bool {
-	return w.drifts[child.GetUID()]
+	return w.drifted[child.GetUID()]
 }
 
 func (w author) RepairChildren(_ context.Context, owner map[string]any, _ handlers.EventPoster) *time.Duration {
 	w.note("repair " + patching.ObjectUID(owner))
-	return w.again
+	return w.repairDelay
 }
 
 func (w author) UnsavedRecords(map[string]any) (patching.Transform, []string) {
@@ -232,7 +236,7 @@ func (w author) UnsavedRecords(map[string]any) (patching.Transform, []string) {
 func (w author) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 
 // ApplyRetrying stands for the API server.
-func (w *world) ApplyRetrying(
+func (w *harness) ApplyRetrying(
 	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
 ) (patching.WriteResult, error) {
 	changed, err := patch.ApplyTo(target.Body)
@@ -248,6 +252,6 @@ func (w *world) ApplyRetrying(
 }
 
 // Latest stands for the cache of owners.
-func (w *world) Latest(key types.NamespacedName, _ types.UID) map[string]any {
+func (w *harness) Latest(key types.NamespacedName, _ types.UID) map[string]any {
 	return owner(key.Name).Object
 }

@@ -22,7 +22,7 @@ func TestManyOwnersLinear(t *testing.T) {
 		for i := range owners {
 			owners[i] = fmt.Sprintf("b6fdc2cc-a3ee-4e4e-8c3c-1a2b3c%06d", i)
 		}
-		w := newWorld(t)
+		w := newHarness(t)
 		seen := func(event string, version, owned int) func() {
 			pod := compacttest.NewObject(child("c", version, owners[:owned]...).Object)
 			return func() {
@@ -47,7 +47,7 @@ func TestManyOwnersLinear(t *testing.T) {
 // TestManyWaitsLinear shows that the cost of many waits grows linearly while events of other objects arrive.
 func TestManyWaitsLinear(t *testing.T) {
 	growth.Linear(t, 1000, func(size int) func() {
-		w := newWorld(t)
+		w := newHarness(t)
 		source := w.StartSource([]*handlers.Handler{pods},
 			func(schema.GroupKind, types.NamespacedName) *compact.CachedObject { return nil })
 		pod, h := compacttest.NewObject(child("stranger", 1).Object), &handlers.Handler{ID: "h"}
@@ -58,7 +58,7 @@ func TestManyWaitsLinear(t *testing.T) {
 		return func() {
 			for i := range size {
 				w.await(owned.ChildWait{
-					Owner: types.UID(fmt.Sprint("u", i)), Handler: h, Any: true,
+					Owner: types.UID(fmt.Sprint("u", i)), Handler: h, AllowAnyObject: true,
 					Kind: schema.GroupKind{Kind: "Pod"}, Namespace: "ns", Name: fmt.Sprint("p", i),
 				})
 				if err := source.HandleEvent(owned.Modified, pod); err != nil {
@@ -71,10 +71,10 @@ func TestManyWaitsLinear(t *testing.T) {
 
 // TestOwnersOnce shows that several references to one owner count once.
 func TestOwnersOnce(t *testing.T) {
-	w := newWorld(t, recordingHandler("h"))
+	w := newHarness(t, recordingHandler("h"))
 	for _, name := range []string{"a", "b"} {
 		w.route.NoteEvent(types.UID(name), types.NamespacedName{Namespace: "ns", Name: name})
 	}
-	w.seen(w.pods, owned.Added, child("c", 1, "a", "b", "a", label+"=b"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "a", "b", "a", label+"=b"))
 	w.want("each owner gets one pass", "pass b", "pass a")
 }

@@ -18,13 +18,13 @@ import (
 func TestRuns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		act    func(w *world)
+		act    func(w *harness)
 		want   []string
 	}{
 		"Owners": {
 			"a new run of the owners reports all children as listed, as changes in between are unknown",
-			func(w *world) {
-				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
+			func(w *harness) {
+				w.deliverEvent(w.pods, owned.Deleted, child("gone", 2, "o"))
 				w.route.EndRun()
 				w.startRoute()
 				w.route.NoteEvent(ownerIdentity("o"))
@@ -33,13 +33,13 @@ func TestRuns(t *testing.T) {
 		},
 		"Without": {
 			"a child of an owner without a running controller requests no pass",
-			func(w *world) {
+			func(w *harness) {
 				w.route.EndRun()
-				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
-				w.seen(w.pods, owned.Modified, child("gone", 2))
-				w.drifts["late"] = true
-				w.seen(w.pods, owned.Added, child("late", 1, "o"))
-				w.seen(w.pods, owned.Deleted, child("late", 2, "o"))
+				w.deliverEvent(w.pods, owned.Modified, child("c", 2, "o"))
+				w.deliverEvent(w.pods, owned.Modified, child("gone", 2))
+				w.drifted["late"] = true
+				w.deliverEvent(w.pods, owned.Added, child("late", 1, "o"))
+				w.deliverEvent(w.pods, owned.Deleted, child("late", 2, "o"))
 				w.startRoute()
 				w.route.NoteEvent(ownerIdentity("o"))
 			},
@@ -47,12 +47,12 @@ func TestRuns(t *testing.T) {
 		},
 		"OtherOwners": {
 			"the end of another owner kind has no effect",
-			func(w *world) { w.StartRoute(schema.GroupKind{}, nil, w, func(types.NamespacedName) {}).EndRun() },
+			func(w *harness) { w.StartRoute(schema.GroupKind{}, nil, w, func(types.NamespacedName) {}).EndRun() },
 			[]string{"repair o"},
 		},
 		"OwnerGone": {
 			"a deleted owner is forgotten, and its successor gets the children as listed",
-			func(w *world) {
+			func(w *harness) {
 				w.route.NoteDeleted("o")
 				w.route.NoteDeleted("unknown")
 				w.route.NoteEvent(ownerIdentity("o"))
@@ -61,56 +61,57 @@ func TestRuns(t *testing.T) {
 		},
 		"Children": {
 			"children are unknown until their kind is listed again",
-			func(w *world) {
+			func(w *harness) {
 				w.pods.EndRun()
 				w.handleOwner("o")
 				w.pods = w.StartSource([]*handlers.Handler{pods}, nil)
-				w.seen(w.pods, owned.Listed, child("c", 5, "o"))
-				w.seen(w.pods, owned.Deleted, child("gone", 5, "o"))
+				w.deliverEvent(w.pods, owned.Listed, child("c", 5, "o"))
+				w.deliverEvent(w.pods, owned.Deleted, child("gone", 5, "o"))
 			},
 			[]string{"repair o", "pass o", "gone gone", "h LISTED c@5", "repair o"},
 		},
 		"OtherChildren": {
-			"the end of another child kind has no effect", func(w *world) { w.secrets.EndRun() }, []string{"repair o"},
+			"the end of another child kind has no effect", func(w *harness) { w.secrets.EndRun() },
+			[]string{"repair o"},
 		},
 		"Emptied": {
 			"an owner that lost all its children may get new ones",
-			func(w *world) {
-				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
-				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
+			func(w *harness) {
+				w.deliverEvent(w.pods, owned.Deleted, child("c", 2, "o"))
+				w.deliverEvent(w.pods, owned.Deleted, child("gone", 2, "o"))
 				w.handleOwner("o")
 				w.journal = nil
-				w.seen(w.pods, owned.Added, child("late", 1, "o"))
+				w.deliverEvent(w.pods, owned.Added, child("late", 1, "o"))
 			},
 			[]string{"pass o", "h ADDED late@1", "repair o"},
 		},
 		"EmptiedUnheard": {
 			"an owner whose children were never reported may get new ones",
-			func(w *world) {
+			func(w *harness) {
 				w.route.NoteEvent(ownerIdentity("p"))
-				w.seen(w.pods, owned.Added, child("fleeting", 1, "p"))
-				w.seen(w.pods, owned.Deleted, child("fleeting", 2, "p"))
+				w.deliverEvent(w.pods, owned.Added, child("fleeting", 1, "p"))
+				w.deliverEvent(w.pods, owned.Deleted, child("fleeting", 2, "p"))
 				w.journal = nil
-				w.seen(w.pods, owned.Added, child("late", 1, "p"))
+				w.deliverEvent(w.pods, owned.Added, child("late", 1, "p"))
 			},
 			[]string{"pass p", "repair o"},
 		},
 		"EndedWithChildren": {
 			"the end of all children does not end their owner",
-			func(w *world) {
+			func(w *harness) {
 				w.pods.EndRun()
 				w.pods = w.StartSource([]*handlers.Handler{pods}, nil)
-				w.seen(w.pods, owned.Added, child("late", 1, "o"))
+				w.deliverEvent(w.pods, owned.Added, child("late", 1, "o"))
 			},
 			[]string{"pass o", "h ADDED late@1", "repair o"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, recordingHandler("h"))
+			w := newHarness(t, recordingHandler("h"))
 			w.route.NoteEvent(ownerIdentity("o"))
-			w.seen(w.secrets, owned.Added, child("s", 1, "o"))
-			w.seen(w.pods, owned.Added, child("c", 1, "o"))
-			w.seen(w.pods, owned.Added, child("gone", 1, "o"))
+			w.deliverEvent(w.secrets, owned.Added, child("s", 1, "o"))
+			w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
+			w.deliverEvent(w.pods, owned.Added, child("gone", 1, "o"))
 			w.handleOwner("o")
 			w.journal = nil
 			tc.act(w)
@@ -123,17 +124,17 @@ func TestRuns(t *testing.T) {
 // TestEndOfChildrenMeanwhile shows that a call that spans the end of its controller does not remove children listed
 // since.
 func TestEndOfChildrenMeanwhile(t *testing.T) {
-	var w *world
-	w = newWorld(t, recordingHandler("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
+	var w *harness
+	w = newHarness(t, recordingHandler("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
 		w.pods.EndRun()
 		w.pods = w.StartSource([]*handlers.Handler{pods}, nil)
-		w.seen(w.pods, owned.Listed, child("c", 3, "o"))
+		w.deliverEvent(w.pods, owned.Listed, child("c", 3, "o"))
 		return nil
 	}))
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 	w.handleOwner("o")
-	w.seen(w.pods, owned.Modified, child("c", 2))
+	w.deliverEvent(w.pods, owned.Modified, child("c", 2))
 	w.journal = nil
 	w.handleOwner("o")
 	w.handleOwner("o")
@@ -143,15 +144,15 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 
 // TestEndOfTheOwnerMeanwhile shows that the deletion of the owner does not disturb a running call.
 func TestEndOfTheOwnerMeanwhile(t *testing.T) {
-	var w *world
-	w = newWorld(t, recordingHandler("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
+	var w *harness
+	w = newHarness(t, recordingHandler("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
 		w.route.NoteDeleted("o")
 		return nil
 	}))
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 	w.handleOwner("o")
-	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
+	w.deliverEvent(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.journal = nil
 	w.handleOwner("o")
 	w.want("the call is completed", "h DELETED c@2", "forget o", "repair o")
@@ -159,7 +160,7 @@ func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 
 // TestUndecodableChildren shows that an undecodable child belongs to no owner, and that the informer gets the error.
 func TestUndecodableChildren(t *testing.T) {
-	w := newWorld(t, recordingHandler("fn"))
+	w := newHarness(t, recordingHandler("fn"))
 	w.route.NoteEvent(ownerIdentity("o"))
 	broken, err := compact.New([]byte(`{"metadata":{"name":"c","uid":"c"},"spec":nul}`), metav1.TypeMeta{})
 	if err != nil {

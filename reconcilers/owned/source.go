@@ -25,10 +25,10 @@ const (
 // ChildSource receives the events of one kind of children, in one namespace or in all, from their controller while it
 // runs.
 type ChildSource struct {
-	children *Children
-	kinds    []*handlers.Handler     // the owning handlers of the kind
-	kind     schema.GroupVersionKind // of the last object; the entries share its strings
-	lookup   CacheLookup
+	children       *Children
+	parentHandlers []*handlers.Handler     // the owning handlers of the kind
+	kind           schema.GroupVersionKind // of the last object; the entries share its strings
+	lookup         CacheLookup
 }
 
 // CacheLookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist.
@@ -39,7 +39,7 @@ type CacheLookup func(kind schema.GroupKind, key types.NamespacedName) *compact.
 func (c *Children) StartSource(owning []*handlers.Handler, lookup CacheLookup) *ChildSource {
 	s := &ChildSource{children: c, lookup: lookup}
 	for _, h := range owning {
-		s.kinds = append(s.kinds, h.Owned)
+		s.parentHandlers = append(s.parentHandlers, h.ParentHandler)
 	}
 	if lookup != nil {
 		c.mu.Lock()
@@ -51,7 +51,7 @@ func (c *Children) StartSource(owning []*handlers.Handler, lookup CacheLookup) *
 
 // servesHandler reports whether the source is that of the owning handler.
 func (s *ChildSource) servesHandler(kind *handlers.Handler) bool {
-	return slices.Contains(s.kinds, kind)
+	return slices.Contains(s.parentHandlers, kind)
 }
 
 // HandleEvent handles one event of a child: it updates the entries and requests passes over the owners. It returns an
@@ -73,7 +73,7 @@ func (s *ChildSource) HandleEvent(eventType string, object *compact.CachedObject
 	if kind := decoded.GroupVersionKind(); kind != s.kind {
 		s.kind = kind
 	}
-	before, now, claims := c.of[uid], []types.UID(nil), c.claimsOf(decoded)
+	before, now, claims := c.ownersByChild[uid], []types.UID(nil), c.claimsOf(decoded)
 	isClaimed := make(map[types.UID]bool, len(claims))
 	for _, one := range claims {
 		isClaimed[one.uid] = true
@@ -99,9 +99,9 @@ func (s *ChildSource) HandleEvent(eventType string, object *compact.CachedObject
 		}
 	}
 	if len(now) == 0 {
-		delete(c.of, uid)
+		delete(c.ownersByChild, uid)
 	} else {
-		c.of[uid] = now
+		c.ownersByChild[uid] = now
 	}
 	c.mu.Unlock()
 	// Requests read caches, so they are made without the lock.
@@ -114,9 +114,9 @@ func (s *ChildSource) HandleEvent(eventType string, object *compact.CachedObject
 // childState is one observation of a child. Only the compact form is kept; the decoded form is for use during the
 // event.
 type childState struct {
-	object  *compact.CachedObject
-	decoded *unstructured.Unstructured
-	missed  bool // deleted, after changes that the informer may have missed
+	object           *compact.CachedObject
+	decoded          *unstructured.Unstructured
+	hasMissedChanges bool // deleted, after changes that the informer may have missed
 }
 
 // passRequest returns a function that requests a pass over the owner. If it is undecided whether the object is a child,
@@ -164,7 +164,7 @@ func (c *Children) removeChild(s *ChildSource, uid types.UID, seen childState, w
 	}
 	// Progress without a finished call needs no deletion event, unless a call is running.
 	maps.DeleteFunc(one.progressByID, func(_ string, t *handlerProgress) bool { return t.version == "" && !t.calling })
-	drifted := c.Author.NeedsRepair(uid, seen.decoded, true, seen.missed)
+	drifted := c.Author.NeedsRepair(uid, seen.decoded, true, seen.hasMissedChanges)
 	owned, _ := known.isOwnerOf(one)
 	// The operator may have a record of how an absent child ended, so waits for it are checked, too.
 	awaited := owned && c.hasWaitFor(uid, one)
@@ -188,7 +188,7 @@ func (s *ChildSource) EndRun() {
 		for child, one := range known.children {
 			if one.source == s {
 				delete(known.children, child)
-				delete(c.of, child)
+				delete(c.ownersByChild, child)
 			}
 		}
 		c.removeEmptyOwner(uid, known)

@@ -10,19 +10,19 @@ import (
 // TestPassesForWaits shows that an owner gets a pass for the children that its handlers wait for, and for no others.
 func TestPassesForWaits(t *testing.T) {
 	asked := 0
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route.NoteEvent(ownerIdentity("o"))
 	w.route.NoteEvent(ownerIdentity("p"))
-	w.await(waiting(waiter("h"), &asked))
-	w.seen(w.pods, owned.Added, child("d", 1, "o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "p"))
+	w.await(childWait(waiter("h"), &asked))
+	w.deliverEvent(w.pods, owned.Added, child("d", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "p"))
 	w.want("children without a wait")
-	w.seen(w.pods, owned.Modified, child("c", 2, "p", "o"))
+	w.deliverEvent(w.pods, owned.Modified, child("c", 2, "p", "o"))
 	w.want("the awaited child", "pass o")
 }
 
-// part returns a sub-handler.
-func part(id, root string) *handlers.Handler { return &handlers.Handler{ID: id, Root: root} }
+// subHandler returns a sub-handler.
+func subHandler(id, root string) *handlers.Handler { return &handlers.Handler{ID: id, Root: root} }
 
 // TestWaitsOfParts shows that a handler is due if any of its own waits or the waits of its sub-handlers is over.
 func TestWaitsOfParts(t *testing.T) {
@@ -39,22 +39,23 @@ func TestWaitsOfParts(t *testing.T) {
 			[]*handlers.Handler{waiter("h"), waiter("g")}, waiter("h"), false,
 		},
 		"Part": {"a handler is due if the wait of its sub-handler is over",
-			[]*handlers.Handler{waiter("g"), part("h/part", "h")}, waiter("h"), true},
+			[]*handlers.Handler{waiter("g"), subHandler("h/part", "h")}, waiter("h"), true},
 		"SleepyPart": {"a handler is not due if its sub-handler still waits",
-			[]*handlers.Handler{part("h/part", "h"), waiter("g")}, waiter("h"), false},
+			[]*handlers.Handler{subHandler("h/part", "h"), waiter("g")}, waiter("h"), false},
 		"OfMany": {
 			"a handler is due if one of several sub-handlers is",
-			[]*handlers.Handler{part("h/a", "h"), part("h/b", "h"), part("h/c", "h")}, waiter("h"), true,
+			[]*handlers.Handler{subHandler("h/a", "h"), subHandler("h/b", "h"), subHandler("h/c", "h")}, waiter("h"),
+			true,
 		},
 		"PartOfPart": {
 			"a sub-handler is due if the wait of its own sub-handler is over",
-			[]*handlers.Handler{part("h/a", "h"), part("h/a/b", "h")},
-			part("h/a", "h"), true,
+			[]*handlers.Handler{subHandler("h/a", "h"), subHandler("h/a/b", "h")},
+			subHandler("h/a", "h"), true,
 		},
 		"Sibling": {
 			"a sub-handler is not due if only the wait of its sibling is over",
-			[]*handlers.Handler{part("h/a", "h"), part("h/b", "h")},
-			part("h/a", "h"), false,
+			[]*handlers.Handler{subHandler("h/a", "h"), subHandler("h/b", "h")},
+			subHandler("h/a", "h"), false,
 		},
 		"SameBeginning": {
 			"a handler with a similar id is not a sub-handler", []*handlers.Handler{waiter("h"), waiter("h/a")},
@@ -62,27 +63,27 @@ func TestWaitsOfParts(t *testing.T) {
 		},
 		"SameRoot": {
 			"a wait of the parent does not make its sub-handler due",
-			[]*handlers.Handler{part("h/a", "h"), waiter("h")},
-			part("h/a", "h"), false,
+			[]*handlers.Handler{subHandler("h/a", "h"), waiter("h")},
+			subHandler("h/a", "h"), false,
 		},
 		"OtherRoot": {
 			"a sub-handler of another root does not make the handler due",
-			[]*handlers.Handler{waiter("h"), part("h/a/b", "h/a")}, waiter("h"), false,
+			[]*handlers.Handler{waiter("h"), subHandler("h/a/b", "h/a")}, waiter("h"), false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			w := newWorld(t)
+			w := newHarness(t)
 			w.route.NoteEvent(ownerIdentity("o"))
 			for i, h := range tc.waiting {
-				wait := waiting(h, &asked)
+				wait := childWait(h, &asked)
 				if i < len(tc.waiting)-1 {
 					wait.Name = "missing"
 				}
 				w.await(wait)
 			}
-			w.seen(w.pods, owned.Added, child("c", 3, "o"))
-			if got := w.Awake("o", tc.of, "change"); got != tc.want {
+			w.deliverEvent(w.pods, owned.Added, child("c", 3, "o"))
+			if got := w.ShouldWake("o", tc.of, "change"); got != tc.want {
 				t.Errorf("%s: due: %v, want %v", tc.reason, got, tc.want)
 			}
 		})
@@ -106,23 +107,23 @@ func TestCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			h := waiter("h")
-			w := newWorld(t)
+			w := newHarness(t)
 			w.route.NoteEvent(ownerIdentity("o"))
-			w.await(waiting(h, &asked))
-			if w.Awake("o", h, "change") {
+			w.await(childWait(h, &asked))
+			if w.ShouldWake("o", h, "change") {
 				t.Error("due before the child exists")
 			}
-			if tc.woken && !w.Awake("o", h, "another") {
+			if tc.woken && !w.ShouldWake("o", h, "another") {
 				t.Error("not due although the object has changed")
 			}
-			if w.Awake("o", h, "change") {
+			if w.ShouldWake("o", h, "change") {
 				t.Error("due again although the change was already seen")
 			}
-			w.Called("o", tc.of, tc.waits)
-			if awake := w.Awake("o", h, "change"); awake == tc.left {
+			w.NoteCall("o", tc.of, tc.waits)
+			if awake := w.ShouldWake("o", h, "change"); awake == tc.left {
 				t.Errorf("%s: due: %v", tc.reason, awake)
 			}
-			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 			if passes := len(w.journal); (passes == 1) != tc.left {
 				t.Errorf("%s: got %d passes for the child", tc.reason, passes)
 			}
@@ -146,18 +147,18 @@ func TestSameWait(t *testing.T) {
 		"Namespace": {"a wait in another namespace is kept beside the first one",
 			func(w *owned.ChildWait) { w.Namespace = "elsewhere" }, 1, 0},
 		"Handler": {"a wait of a sub-handler is kept beside that of its parent",
-			func(w *owned.ChildWait) { w.Handler = part("h/part", "h") }, 1, 1},
+			func(w *owned.ChildWait) { w.Handler = subHandler("h/part", "h") }, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := 0, 0
-			w := newWorld(t)
+			w := newHarness(t)
 			w.route.NoteEvent(ownerIdentity("o"))
-			w.await(waiting(waiter("h"), &first))
-			again := waiting(waiter("h"), &second)
+			w.await(childWait(waiter("h"), &first))
+			again := childWait(waiter("h"), &second)
 			tc.change(&again)
 			w.await(again)
-			w.seen(w.pods, owned.Added, child("c", 3, "o"))
-			if !w.Awake("o", waiter("h"), "change") {
+			w.deliverEvent(w.pods, owned.Added, child("c", 3, "o"))
+			if !w.ShouldWake("o", waiter("h"), "change") {
 				t.Error("not due although the child exists")
 			}
 			if first != tc.first || second != tc.second {
@@ -172,16 +173,16 @@ func TestSameWait(t *testing.T) {
 func TestReachedAtOnce(t *testing.T) {
 	asked := 0
 	h := waiter("h")
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route.NoteEvent(ownerIdentity("o"))
-	missing := waiting(h, &asked)
+	missing := childWait(h, &asked)
 	missing.Name = "missing"
 	w.await(missing)
-	w.seen(w.pods, owned.Added, child("c", 3, "o"))
-	if found, reached, err := w.StartWait(waiting(h, &asked)); !found || !reached || err != nil {
+	w.deliverEvent(w.pods, owned.Added, child("c", 3, "o"))
+	if found, reached, err := w.StartWait(childWait(h, &asked)); !found || !reached || err != nil {
 		t.Errorf("got found %v, reached %v, error %v", found, reached, err)
 	}
-	if w.Awake("o", h, "change") {
+	if w.ShouldWake("o", h, "change") {
 		t.Error("due although the other child is missing")
 	}
 }
@@ -189,11 +190,11 @@ func TestReachedAtOnce(t *testing.T) {
 // TestPanicOfAWait shows that a panic of a condition is returned to the handler as an error.
 func TestPanicOfAWait(t *testing.T) {
 	h := waiter("h")
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	wait := waiting(h, new(int))
-	wait.Reached = func(map[string]any) (bool, error) { panic("bad") }
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
+	wait := childWait(h, new(int))
+	wait.IsReached = func(map[string]any) (bool, error) { panic("bad") }
 	if _, reached, err := w.StartWait(wait); reached || err == nil {
 		t.Errorf("got reached %v, error %v", reached, err)
 	}

@@ -27,26 +27,26 @@ type ChildWait struct {
 	// cluster-scoped kind.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// Any permits an object that is not a child. It is then found by a [CacheLookup].
-	Any bool
-	// Reached is the user's function. It reports whether the object has reached the state.
-	Reached func(child map[string]any) (bool, error)
-	// Ended reports whether an absent child had reached the state, according to the operator's records. If it is nil,
-	// an absent child has not.
-	Ended func() (bool, error)
+	// AllowAnyObject permits an object that is not a child. It is then found by a [CacheLookup].
+	AllowAnyObject bool
+	// IsReached is the user's function. It reports whether the object has reached the state.
+	IsReached func(child map[string]any) (bool, error)
+	// WasReached reports whether an absent child had reached the state, according to the operator's records. If it is
+	// nil, an absent child has not.
+	WasReached func() (bool, error)
 }
 
 // pendingWait is a pending wait. Children.mu guards its fields.
 type pendingWait struct {
 	ChildWait
 
-	judged  string // the version of the object at the last evaluation
-	reached bool   // the result of that evaluation
-	woke    bool   // it has made the handler due, or the parent of the sub-handler
+	evaluatedVersion string // the version of the object at the last evaluation
+	reached          bool   // the result of that evaluation
+	hasWoken         bool   // it has made the handler due, or the parent of the sub-handler
 }
 
 // StartWait evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of
-// the object, including those during this call, request a pass over the owner, which then calls [Children.Awake].
+// the object, including those during this call, request a pass over the owner, which then calls [Children.ShouldWake].
 func (c *Children) StartWait(w ChildWait) (found, reached bool, err error) {
 	entry := &pendingWait{ChildWait: w}
 	c.mu.Lock()
@@ -67,7 +67,7 @@ func (c *Children) StartWait(w ChildWait) (found, reached bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if object != nil {
-		entry.judged = object.GetResourceVersion()
+		entry.evaluatedVersion = object.GetResourceVersion()
 	}
 	if err != nil || reached {
 		c.dropWaits(w.Owner, func(other *pendingWait) bool { return other == entry })
@@ -75,8 +75,8 @@ func (c *Children) StartWait(w ChildWait) (found, reached bool, err error) {
 	return object != nil, reached, err
 }
 
-// Awake reports whether a waiting handler must be called. It implements changes.Waits.
-func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bool {
+// ShouldWake reports whether a waiting handler must be called. It implements changes.Waits.
+func (c *Children) ShouldWake(owner types.UID, h *handlers.Handler, change string) bool {
 	c.mu.Lock()
 	var own []*pendingWait
 	for _, w := range c.waits[owner] {
@@ -99,7 +99,7 @@ func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bo
 func (c *Children) isWaitOver(w *pendingWait, change string) bool {
 	object := c.findAwaited(w)
 	c.mu.Lock()
-	judged, reached := w.judged, w.reached
+	judged, reached := w.evaluatedVersion, w.reached
 	c.mu.Unlock()
 	if object == nil || judged != object.GetResourceVersion() {
 		var err error
@@ -111,19 +111,19 @@ func (c *Children) isWaitOver(w *pendingWait, change string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if object != nil {
-		w.judged, w.reached = object.GetResourceVersion(), reached
+		w.evaluatedVersion, w.reached = object.GetResourceVersion(), reached
 	}
-	w.woke = w.woke || over
+	w.hasWoken = w.hasWoken || over
 	return over
 }
 
-// Called removes waits after a call of their handler. Without a new wait, it removes all of them. Otherwise it removes
-// those that made the handler due: a sub-handler that is no longer declared never removes its own wait, which would
-// cause calls without end. It implements changes.Waits.
-func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
+// NoteCall removes waits after a call of their handler. Without a new wait, it removes all of them. Otherwise it
+// removes those that made the handler due: a sub-handler that is no longer declared never removes its own wait, which
+// would cause calls without end. It implements changes.Waits.
+func (c *Children) NoteCall(owner types.UID, h *handlers.Handler, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dropWaits(owner, func(w *pendingWait) bool { return w.belongsTo(h) && (!waits || w.woke) })
+	c.dropWaits(owner, func(w *pendingWait) bool { return w.belongsTo(h) && (!waits || w.hasWoken) })
 }
 
 // dropWaits removes the waits that the function selects. The caller holds the lock.
@@ -150,7 +150,7 @@ func (c *Children) hasWaitFor(owner types.UID, one *child) bool {
 // findAwaited returns the awaited object from the cache. It returns nil if the object is missing, deleting, or older
 // than the operator's own apply. It reads caches, so the caller must not hold the lock.
 func (c *Children) findAwaited(w *pendingWait) *compact.CachedObject {
-	if w.Any {
+	if w.AllowAnyObject {
 		return c.findAnyObject(w)
 	}
 	c.mu.Lock()
@@ -215,15 +215,15 @@ func (w *pendingWait) isSameWait(other *pendingWait) bool {
 // evaluateCondition evaluates the condition. It contains panics of the user's function. For an absent child, it uses
 // the operator's records.
 func (w *pendingWait) evaluateCondition(object *compact.CachedObject) (reached bool, err error) {
-	if object == nil && w.Ended == nil {
+	if object == nil && w.WasReached == nil {
 		return false, nil
 	} else if object == nil {
-		return w.Ended()
+		return w.WasReached()
 	}
 	child, err := object.Body()
 	if err != nil {
 		return false, err
 	}
-	err = panics.Contain(func() (err error) { reached, err = w.Reached(child); return err })
+	err = panics.Contain(func() (err error) { reached, err = w.IsReached(child); return err })
 	return reached, err
 }

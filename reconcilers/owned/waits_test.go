@@ -28,16 +28,16 @@ func ready(asked *int) func(map[string]any) (bool, error) {
 	}
 }
 
-// waiting returns a wait for pod c of owner o.
-func waiting(h *handlers.Handler, asked *int) owned.ChildWait {
+// childWait returns a wait for pod c of owner o.
+func childWait(h *handlers.Handler, asked *int) owned.ChildWait {
 	return owned.ChildWait{
 		Owner: "o", Handler: h, Change: "change", Kind: schema.GroupKind{Group: "example.org", Kind: "Pod"},
-		Namespace: "ns", Name: "c", Reached: ready(asked),
+		Namespace: "ns", Name: "c", IsReached: ready(asked),
 	}
 }
 
 // await starts the wait and checks that it is not over.
-func (w *world) await(wait owned.ChildWait) {
+func (w *harness) await(wait owned.ChildWait) {
 	w.t.Helper()
 	if found, reached, err := w.StartWait(wait); reached || err != nil {
 		w.t.Errorf("got found %v, reached %v, error %v; want a wait that goes on", found, reached, err)
@@ -77,20 +77,20 @@ func TestAwait(t *testing.T) {
 			child("c", 4, "o"), false, false, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.old["c@4"] = true
+			w := newHarness(t)
+			w.outdated["c@4"] = true
 			w.route.NoteEvent(ownerIdentity("o"))
 			if tc.child != nil {
-				w.seen(w.pods, owned.Added, tc.child)
+				w.deliverEvent(w.pods, owned.Added, tc.child)
 			}
 			asked := 0
 			h := waiter("h")
-			found, reached, err := w.StartWait(waiting(h, &asked))
+			found, reached, err := w.StartWait(childWait(h, &asked))
 			if found != tc.found || reached != tc.reached || !errors.Is(err, tc.err) {
 				t.Errorf("%s: got found %v, reached %v, error %v", tc.reason, found, reached, err)
 			}
 			for range 2 {
-				if awake := w.Awake("o", h, "change"); awake != tc.awake {
+				if awake := w.ShouldWake("o", h, "change"); awake != tc.awake {
 					t.Errorf("%s: due: %v", tc.reason, awake)
 				}
 			}
@@ -105,20 +105,20 @@ func TestAwait(t *testing.T) {
 func TestAwaitWithoutAController(t *testing.T) {
 	asked := 0
 	h := waiter("h")
-	w := newWorld(t)
-	w.await(waiting(h, &asked))
-	if !w.Awake("o", h, "change") {
+	w := newHarness(t)
+	w.await(childWait(h, &asked))
+	if !w.ShouldWake("o", h, "change") {
 		t.Error("not due although the object is unknown")
 	}
-	w.seen(w.pods, owned.Listed, child("c", 1, "o"))
-	w.await(waiting(h, &asked))
-	if !w.Awake("o", h, "change") {
+	w.deliverEvent(w.pods, owned.Listed, child("c", 1, "o"))
+	w.await(childWait(h, &asked))
+	if !w.ShouldWake("o", h, "change") {
 		t.Error("not due although only the children of the object are known")
 	}
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.await(waiting(h, &asked))
+	w.await(childWait(h, &asked))
 	w.route.NoteDeleted("o")
-	if !w.Awake("o", h, "change") {
+	if !w.ShouldWake("o", h, "change") {
 		t.Error("not due although the object is gone")
 	}
 	w.want("an unknown object gets no pass", "forget o")
@@ -126,42 +126,42 @@ func TestAwaitWithoutAController(t *testing.T) {
 
 // TestAwake shows which events make a waiting handler due.
 func TestAwake(t *testing.T) {
-	modified := func(version int, owner string) func(*world) {
-		return func(w *world) { w.seen(w.pods, owned.Modified, child("c", version, owner)) }
+	modified := func(version int, owner string) func(*harness) {
+		return func(w *harness) { w.deliverEvent(w.pods, owned.Modified, child("c", version, owner)) }
 	}
-	deleted := func(w *world) { w.seen(w.pods, owned.Deleted, child("c", 3, "o")) }
+	deleted := func(w *harness) { w.deliverEvent(w.pods, owned.Deleted, child("c", 3, "o")) }
 	for name, tc := range map[string]struct {
 		reason string
-		act    func(w *world)
+		act    func(w *harness)
 		change string
 		want   bool
 	}{
-		"Nothing": {"without an event the handler is not due", func(*world) {}, "change", false},
+		"Nothing": {"without an event the handler is not due", func(*harness) {}, "change", false},
 		"Unready": {"a change that does not meet the condition does not make the handler due",
 			modified(2, "o"), "change", false},
 		"Ready":   {"a change that meets the condition makes the handler due", modified(3, "o"), "change", true},
 		"Broken":  {"a failing condition makes the handler due", modified(9, "o"), "change", true},
-		"Change":  {"a change of the object itself makes the handler due", func(*world) {}, "another", true},
+		"Change":  {"a change of the object itself makes the handler due", func(*harness) {}, "another", true},
 		"Deleted": {"the deletion of the child does not make the handler due", deleted, "change", false},
 		"Lost": {"a child that moves to another owner does not make the handler due",
 			modified(3, "p"), "change", false},
 		"Gone": {"a change of the object makes the handler due after the deletion of the child",
 			deleted, "another", true},
 		"Forgotten": {"the end of the watch does not make the handler due",
-			func(w *world) { w.pods.EndRun() }, "change", false},
+			func(w *harness) { w.pods.EndRun() }, "change", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			h := waiter("h")
-			w := newWorld(t, recordingHandler("tending"))
+			w := newHarness(t, recordingHandler("tending"))
 			w.route.NoteEvent(ownerIdentity("o"))
 			w.route.NoteEvent(ownerIdentity("p"))
-			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 			w.handleOwner("o")
-			w.await(waiting(h, &asked))
+			w.await(childWait(h, &asked))
 			tc.act(w)
 			for range 2 {
-				if got := w.Awake("o", h, tc.change); got != tc.want {
+				if got := w.ShouldWake("o", h, tc.change); got != tc.want {
 					t.Errorf("%s: due: %v, want %v", tc.reason, got, tc.want)
 				}
 			}

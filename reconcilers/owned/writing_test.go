@@ -17,7 +17,7 @@ import (
 func TestWrites(t *testing.T) {
 	answer := func(version int, released bool, refused, err error) func() (patching.WriteResult, error) {
 		return func() (patching.WriteResult, error) {
-			result := patching.WriteResult{Released: released, StatusRefused: refused}
+			result := patching.WriteResult{Released: released, StatusRefusal: refused}
 			if version > 0 {
 				result.Body = object("Owner", "o", version).Object
 			}
@@ -66,7 +66,7 @@ func TestWrites(t *testing.T) {
 				next := fail(nil)
 				if tc.version != "" {
 					next = func(_ context.Context, call *handlers.Invocation) error {
-						return call.Writes.AddTransform(func(body map[string]any) error {
+						return call.Writer.AddTransform(func(body map[string]any) error {
 							status, _ := body["status"].(map[string]any)
 							if status == nil {
 								status = map[string]any{}
@@ -77,22 +77,22 @@ func TestWrites(t *testing.T) {
 						})
 					}
 				}
-				w := newWorld(t, recordingHandler("h", tc.act, next))
+				w := newHarness(t, recordingHandler("h", tc.act, next))
 				if tc.answer != nil {
 					w.answers = append(w.answers, tc.answer)
 				}
 				w.route.NoteEvent(ownerIdentity("o"))
-				w.seen(w.pods, owned.Added, child("c", 1, "o"))
-				w.seen(w.pods, owned.Added, child("d", 1, "o"))
+				w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
+				w.deliverEvent(w.pods, owned.Added, child("d", 1, "o"))
 				w.journal = nil
 				result := w.handleOwner("o")
 				w.want(tc.reason, tc.want...)
-				w.after(result, tc.after)
+				w.wantRequeueAfter(result, tc.after)
 				if got := patching.ResourceVersion(result.Body); got != tc.version || result.Released != tc.released {
 					t.Errorf("got version %q, released %v; want %q, %v", got, result.Released, tc.version, tc.released)
 				}
-				if said := len(w.said); (tc.after >= 0) != (said == 1) {
-					t.Errorf("unexpected log lines about a failed write: %q", w.said)
+				if said := len(w.logLines); (tc.after >= 0) != (said == 1) {
+					t.Errorf("unexpected log lines about a failed write: %q", w.logLines)
 				}
 			})
 		})
@@ -110,7 +110,7 @@ func TestWritesDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []string
-			w := newWorld(t, func(w *world) *handlers.Handler {
+			w := newHarness(t, func(w *harness) *handlers.Handler {
 				h := recordingHandler("h", set("done"))(w)
 				h.Observe = func(ctx context.Context, _ *handlers.Invocation) (context.Context, func(string, error)) {
 					return ctx, func(outcome string, _ error) { told = append(told, outcome) }
@@ -118,10 +118,10 @@ func TestWritesDecide(t *testing.T) {
 				return h
 			})
 			w.answers = append(w.answers, func() (patching.WriteResult, error) {
-				return patching.WriteResult{Body: object("Owner", "o", 7).Object, StatusRefused: tc.refused}, nil
+				return patching.WriteResult{Body: object("Owner", "o", 7).Object, StatusRefusal: tc.refused}, nil
 			})
 			w.route.NoteEvent(ownerIdentity("o"))
-			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 			w.handleOwner("o")
 			if !slices.Equal(told, tc.want) {
 				t.Errorf("got %v, want %v", told, tc.want)
@@ -132,14 +132,14 @@ func TestWritesDecide(t *testing.T) {
 
 // TestPauses shows that no call and no repair begins in a pause, and that the changes of a running call are written.
 func TestPauses(t *testing.T) {
-	var w *world
-	w = newWorld(t, recordingHandler("h", func(_ context.Context, call *handlers.Invocation) error {
+	var w *harness
+	w = newHarness(t, recordingHandler("h", func(_ context.Context, call *handlers.Invocation) error {
 		w.closed = true
-		return call.Writes.SetResult("done")
+		return call.Writer.SetResult("done")
 	}))
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.seen(w.pods, owned.Added, child("d", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("d", 1, "o"))
 	w.journal = nil
 	w.handleOwner("o")
 	w.want("the second child waits for the end of the pause", "h ADDED c@1", "write map[h:done]")
@@ -149,7 +149,7 @@ func TestPauses(t *testing.T) {
 	w.handleOwner("o")
 	w.want("after the pause", "h ADDED d@1", "repair o")
 	w.handling.Gate = nil
-	w.seen(w.pods, owned.Modified, child("d", 2, "o"))
+	w.deliverEvent(w.pods, owned.Modified, child("d", 2, "o"))
 	w.journal = nil
 	w.handleOwner("o")
 	w.want("an operator without a gate never pauses", "h MODIFIED d@2", "repair o")
@@ -157,27 +157,27 @@ func TestPauses(t *testing.T) {
 
 // TestRepairs shows that a handler without a function has its children repaired, and gets no calls.
 func TestRepairs(t *testing.T) {
-	silent := func(*world) *handlers.Handler {
-		return &handlers.Handler{ID: "silent", Family: handlers.Tending, Owned: pods}
+	silent := func(*harness) *handlers.Handler {
+		return &handlers.Handler{ID: "silent", Family: handlers.Child, ParentHandler: pods}
 	}
 	repaired := time.Minute
-	w := newWorld(t, silent)
+	w := newHarness(t, silent)
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 	w.want("no pass without a drift")
-	w.drifts["c"] = true
-	w.seen(w.pods, owned.Modified, child("c", 2, "o"))
-	w.seen(w.pods, owned.Modified, child("c", 3, "stranger"))
+	w.drifted["c"] = true
+	w.deliverEvent(w.pods, owned.Modified, child("c", 2, "o"))
+	w.deliverEvent(w.pods, owned.Modified, child("c", 3, "stranger"))
 	w.want("a child that drifts, and is lost, requests passes", "pass o", "pass o")
-	w.seen(w.pods, owned.Deleted, child("c", 4, "o"))
+	w.deliverEvent(w.pods, owned.Deleted, child("c", 4, "o"))
 	w.want("the deletion of a foreign object requests no pass", "gone c")
-	w.again = &repaired
-	w.after(w.handleOwner("o"), repaired)
+	w.repairDelay = &repaired
+	w.wantRequeueAfter(w.handleOwner("o"), repaired)
 	w.want("the repair requests the next pass", "repair o")
 
-	w = newWorld(t, silent, recordingHandler("h"))
+	w = newHarness(t, silent, recordingHandler("h"))
 	w.route.NoteEvent(ownerIdentity("o"))
-	w.seen(w.pods, owned.Added, child("c", 1, "o"))
+	w.deliverEvent(w.pods, owned.Added, child("c", 1, "o"))
 	w.handleOwner("o")
 	w.want("another handler is called", "pass o", "h ADDED c@1", "repair o")
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// evil panics with itself, which is more than fmt can take.
-type evil struct{ n int }
+// selfPanicking panics with itself, which is more than fmt can take.
+type selfPanicking struct{ n int }
 
-func (e *evil) Error() string   { e.n++; panic(e) }
-func (e *evil) Unwrap() error   { panic(e) }
-func (e *evil) Is(error) bool   { panic(e) }
-func (e *evil) As(any) bool     { panic(e) }
-func (e *evil) String() string  { panic(e) }
-func (e *evil) Permanent() bool { return true }
+func (e *selfPanicking) Error() string   { e.n++; panic(e) }
+func (e *selfPanicking) Unwrap() error   { panic(e) }
+func (e *selfPanicking) Is(error) bool   { panic(e) }
+func (e *selfPanicking) As(any) bool     { panic(e) }
+func (e *selfPanicking) String() string  { panic(e) }
+func (e *selfPanicking) Permanent() bool { return true }
 
 var errPlain = errors.New("plain")
 
@@ -32,10 +32,10 @@ func TestContain(t *testing.T) {
 	if err := panics.Contain(func() error { return nil }); err != nil {
 		t.Errorf("want no error, got %v", err)
 	}
-	if err := panics.Contain(func() error { return &evil{} }); errors.Is(err, errPlain) || err.Error() == "" {
+	if err := panics.Contain(func() error { return &selfPanicking{} }); errors.Is(err, errPlain) || err.Error() == "" {
 		t.Error("methods of the returned error must not panic")
 	}
-	if err := panics.Contain(func() error { panic(&evil{}) }); err.Error() == "" {
+	if err := panics.Contain(func() error { panic(&selfPanicking{}) }); err.Error() == "" {
 		t.Error("no text at all")
 	}
 }
@@ -53,18 +53,18 @@ func TestErrorHidesTheStack(t *testing.T) {
 	}
 }
 
-// wrapping has no text of its own.
-type wrapping struct{ err error }
+// wrappingError has no text of its own.
+type wrappingError struct{ err error }
 
-func (w *wrapping) Error() string { panic(w) }
-func (w *wrapping) Unwrap() error { return w.err }
+func (w *wrappingError) Error() string { panic(w) }
+func (w *wrappingError) Unwrap() error { return w.err }
 
 func TestTextOfWhatIsWrapped(t *testing.T) {
-	const none = "a *panics_test.wrapping whose text cannot be had, as its method panics"
-	if got := panics.TextOf(&wrapping{errPlain}); got != "plain" {
+	const none = "a *panics_test.wrappingError whose text cannot be had, as its method panics"
+	if got := panics.TextOf(&wrappingError{errPlain}); got != "plain" {
 		t.Errorf("the text must be that of the wrapped error: %q", got)
 	}
-	if got := panics.TextOf(&wrapping{}); got != none {
+	if got := panics.TextOf(&wrappingError{}); got != none {
 		t.Errorf("it wraps nothing that could say more: %q", got)
 	}
 }
@@ -72,10 +72,10 @@ func TestTextOfWhatIsWrapped(t *testing.T) {
 func TestText(t *testing.T) {
 	for want, value := range map[string]any{
 		"plain": errPlain, "3": 3, "<nil>": nil,
-		"a nil *panics_test.evil": (*evil)(nil),
-		"a *panics_test.evil whose text cannot be had, as its method panics": &evil{},
+		"a nil *panics_test.selfPanicking":                                            (*selfPanicking)(nil),
+		"a *panics_test.selfPanicking whose text cannot be had, as its method panics": &selfPanicking{},
 
-		"plain\na nil *panics_test.evil": errors.Join(errPlain, (*evil)(nil)),
+		"plain\na nil *panics_test.selfPanicking": errors.Join(errPlain, (*selfPanicking)(nil)),
 	} {
 		if got := panics.TextOf(value); got != want {
 			t.Errorf("want %q, got %q", want, got)
@@ -90,7 +90,7 @@ func TestErrorsOfFunctions(t *testing.T) {
 	if err := withSafeMethods(nil); err != nil {
 		t.Errorf("no error is none, got %v", err)
 	}
-	bad := &evil{}
+	bad := &selfPanicking{}
 	err := withSafeMethods(errors.Join(errPlain, bad))
 	asked := bad.n
 	if _ = err.Error(); bad.n != asked {
@@ -108,7 +108,7 @@ func TestErrorsOfFunctions(t *testing.T) {
 func TestType(t *testing.T) {
 	for want, err := range map[string]error{
 		"": nil, "*errors.errorString": withSafeMethods(fmt.Errorf("around: %w", withSafeMethods(errPlain))),
-		"*panics_test.evil": withSafeMethods(&evil{}),
+		"*panics_test.selfPanicking": withSafeMethods(&selfPanicking{}),
 	} {
 		if got := panics.InnermostType(err); got != want {
 			t.Errorf("the type of the innermost error is %q, not %q", got, want)

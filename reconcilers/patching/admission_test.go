@@ -92,7 +92,7 @@ func TestAdmissionOps(t *testing.T) {
 				}
 				return
 			}
-			got, err := operated(decode(before).(m), encode(ops))
+			got, err := applyOperations(decode(before).(m), encode(ops))
 			if err != nil {
 				t.Fatalf("%s\nthe operations do not apply: %v", tc.reason, err)
 			}
@@ -125,7 +125,7 @@ func FuzzAdmissionOps(f *testing.F) {
 		}
 		got := any(before)
 		if len(ops) > 0 {
-			out, err := operated(before, encode(ops))
+			out, err := applyOperations(before, encode(ops))
 			if err != nil {
 				t.Fatalf("%s does not apply to %s: %v", encode(ops), encode(before), err)
 			}

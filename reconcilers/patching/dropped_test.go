@@ -11,13 +11,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// observed records the calls of an observer.
-type observed struct {
+// dropRecorder records the calls of an observer.
+type dropRecorder struct {
 	fields []diff.Path
 	calls  int
 }
 
-func (o *observed) Dropped(_ context.Context, fields []diff.Path) {
+func (o *dropRecorder) ReportDropped(_ context.Context, fields []diff.Path) {
 	o.fields = append(o.fields, fields...)
 	o.calls++
 }
@@ -55,13 +55,13 @@ func TestDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			api.change(func(r *memapi.Resource) { r.StatusFields = tc.knows })
-			writer, seen := writerFor(api), &observed{}
+			writer, seen := writerFor(api), &dropRecorder{}
 			writer.Observer = seen
 			result, err := writer.Apply(
 				t.Context(), patching.Target{Body: object(), StatusSubresource: true},
 				patching.Patch{Merge: m{"status": tc.status}},
 			)
-			if d := cmp.Diff(tc.want, result.Dropped); d != "" || err != nil {
+			if d := cmp.Diff(tc.want, result.DroppedFields); d != "" || err != nil {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, err, d)
 			}
 			if d := cmp.Diff(tc.want, seen.fields); d != "" {
@@ -95,7 +95,7 @@ func TestNothingIsDroppedOfWhatFails(t *testing.T) {
 			api.failures = []any{tc.failure}
 			target := patching.Target{Body: object(), StatusSubresource: true}
 			result, _ := writerFor(api).Apply(t.Context(), target, patching.Patch{Merge: tc.patch})
-			if d := cmp.Diff(tc.want, result.Dropped); d != "" {
+			if d := cmp.Diff(tc.want, result.DroppedFields); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})

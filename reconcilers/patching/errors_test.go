@@ -74,7 +74,7 @@ func TestErrorClasses(t *testing.T) {
 		},
 		"FinalizerUnderDeletion": {
 			reason: "A new finalizer on an object in deletion is refused.",
-			patch:  function, serve: func(api *server) { api.beDeleted() },
+			patch:  function, serve: func(api *server) { api.setDeletionTimestamp() },
 			class: patching.ErrRefused, sent: 1,
 		},
 		"RecreatedWithoutStatus": {
@@ -158,7 +158,7 @@ func TestStatusRefused(t *testing.T) {
 			failure: tooLarge, want: true, class: patching.ErrRefused},
 		"TooLargeForDatabase": {
 			reason:  "A status beyond the limit of etcd does not stop the other write.",
-			failure: saying("etcdserver: request is too large"), want: true, class: patching.ErrRefused,
+			failure: serverError("etcdserver: request is too large"), want: true, class: patching.ErrRefused,
 		},
 		"Malformed": {reason: "A malformed status does not stop the other write, as it would fail again.",
 			failure: int64(400), want: true},
@@ -182,15 +182,15 @@ func TestStatusRefused(t *testing.T) {
 			result, err := writerFor(
 				api,
 			).Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
-			if (err == nil) != tc.want || (result.StatusRefused != nil) != tc.want {
-				t.Fatalf("%s\nwant refused %v; got %v, error %v", tc.reason, tc.want, result.StatusRefused, err)
+			if (err == nil) != tc.want || (result.StatusRefusal != nil) != tc.want {
+				t.Fatalf("%s\nwant refused %v; got %v, error %v", tc.reason, tc.want, result.StatusRefusal, err)
 			}
 			if !tc.want {
 				return
 			}
-			checkClass(t, tc.reason, tc.class, result.StatusRefused)
-			if !strings.Contains(result.StatusRefused.Error(), tc.text) {
-				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, result.StatusRefused)
+			checkClass(t, tc.reason, tc.class, result.StatusRefusal)
+			if !strings.Contains(result.StatusRefusal.Error(), tc.text) {
+				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, result.StatusRefusal)
 			}
 			if !patching.HasFinalizer(api.stored(), "own") {
 				t.Errorf("%s\nthe main resource was not written: %v", tc.reason, api.writes())
@@ -233,13 +233,13 @@ func TestMissingStatusOfAnObjectWithoutUID(t *testing.T) {
 		t.Context(), patching.Target{Body: body, StatusSubresource: true},
 		patching.Patch{Merge: map[string]any{"status": map[string]any{"b": int64(2)}}},
 	)
-	if err != nil || !errors.Is(result.StatusRefused, patching.ErrRefused) {
-		t.Errorf("want the status refused, got %v with error %v", result.StatusRefused, err)
+	if err != nil || !errors.Is(result.StatusRefusal, patching.ErrRefused) {
+		t.Errorf("want the status refused, got %v with error %v", result.StatusRefusal, err)
 	}
 }
 
-// saying returns an internal server error with this text.
-func saying(text string) error {
+// serverError returns an internal server error with this text.
+func serverError(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text,
 	}}
@@ -255,13 +255,13 @@ func TestTooLarge(t *testing.T) {
 		"a success is not too large":       {nil, false},
 		"a 413 of the server is too large": {memapi.NewRefusal(413), true},
 		"the limit of etcd is recognized by its " +
-			"text": {saying("etcdserver: request is too large"), true},
+			"text": {serverError("etcdserver: request is too large"), true},
 		"the limit of the connection to etcd is recognized by its " +
-			"text": {fmt.Errorf("patching: %w", saying(transport)), true},
+			"text": {fmt.Errorf("patching: %w", serverError(transport)), true},
 		"a full database is not too large, as it can be " +
-			"cleaned": {saying("etcdserver: mvcc: database space exceeded"), false},
-		"other limits of the connection are not too large": {saying("rpc error: code = ResourceExhausted"), false},
-		"any other internal error is not too large":        {saying("broken"), false},
+			"cleaned": {serverError("etcdserver: mvcc: database space exceeded"), false},
+		"other limits of the connection are not too large": {serverError("rpc error: code = ResourceExhausted"), false},
+		"any other internal error is not too large":        {serverError("broken"), false},
 		"an error that is not a response of the server is not too " +
 			"large": {errors.New("request is too large"), false},
 		"another status code is not too large": {memapi.NewRefusal(503), false},
@@ -304,14 +304,14 @@ func TestStatusDecides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			api.failures = []any{tc.failure}
-			target := patching.Target{Body: object(), StatusSubresource: true, StatusDecides: true}
+			target := patching.Target{Body: object(), StatusSubresource: true, StopIfStatusRefused: true}
 			patch := patching.Patch{Merge: map[string]any{
 				"status": map[string]any{"s": int64(2)}, "spec": map[string]any{"n": int64(2)},
 			}}
 			result, err := writerFor(api).Apply(t.Context(), target, patch)
 			checkClass(t, tc.reason, tc.class, err)
-			if ended := tc.writes == 1; ended != (err != nil) || ended && !errors.Is(err, result.StatusRefused) {
-				t.Errorf("%s: error %v, refused status %v", tc.reason, err, result.StatusRefused)
+			if ended := tc.writes == 1; ended != (err != nil) || ended && !errors.Is(err, result.StatusRefusal) {
+				t.Errorf("%s: error %v, refused status %v", tc.reason, err, result.StatusRefusal)
 			}
 			if got := len(api.writes()); got != tc.writes {
 				t.Errorf("%s: %d writes, want %d", tc.reason, got, tc.writes)
@@ -346,7 +346,7 @@ func TestReleases(t *testing.T) {
 			body := object()
 			body["metadata"].(map[string]any)["finalizers"] = []any{"own"}
 			api := serverOf(body)
-			api.beDeleted()
+			api.setDeletionTimestamp()
 			seen := api.stored()
 			tc.serve(api)
 			target := patching.Target{Body: seen, StatusSubresource: true}
@@ -358,8 +358,8 @@ func TestReleases(t *testing.T) {
 			if err != nil || !result.Released || api.stored() != nil {
 				t.Errorf("%s: error %v; the object remains: %v", tc.reason, err, api.stored())
 			}
-			if (result.StatusRefused != nil) != tc.refused {
-				t.Errorf("%s: refused status: %v", tc.reason, result.StatusRefused)
+			if (result.StatusRefusal != nil) != tc.refused {
+				t.Errorf("%s: refused status: %v", tc.reason, result.StatusRefusal)
 			}
 		})
 	}

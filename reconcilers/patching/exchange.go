@@ -22,18 +22,18 @@ import (
 
 // An exchange has the requests of one Apply and their results so far.
 type exchange struct {
-	writer    *PatchWriter
-	target    Target
-	current   map[string]any       // the server's last answer, or the target's body
-	opened    *jsontext.LazyObject // current with its text; nil if the text is unknown
-	remaining Patch                // the part that is still to be written after a conflict
-	result    WriteResult
+	writer      *PatchWriter
+	target      Target
+	currentBody map[string]any       // the server's last answer, or the target's body
+	lazyBody    *jsontext.LazyObject // current with its text; nil if the text is unknown
+	remaining   Patch                // the part that is still to be written after a conflict
+	result      WriteResult
 }
 
 // A request is one merge-patch of /status or of the main resource.
 type request struct {
-	status  bool
-	payload map[string]any
+	isStatus bool
+	payload  map[string]any
 }
 
 // applyPatch sends at most two merge-patches: one to /status, if the resource has it, and one to the main resource.
@@ -88,10 +88,10 @@ func (x *exchange) sendStatus(ctx context.Context, status any, releasing bool) (
 	// A conflict or a replacement concerns the main resource as well, so it is not written either.
 	case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrReplaced):
 		return proceed, err
-	case x.target.StatusDecides && IsContentRefused(err):
+	case x.target.StopIfStatusRefused && IsContentRefused(err):
 		return false, err
 	}
-	x.result.StatusRefused = err
+	x.result.StatusRefusal = err
 	return true, nil
 }
 
@@ -138,12 +138,12 @@ func (x *exchange) sendMerge(
 		}
 		guards["resourceVersion"] = version
 	}
-	before := x.current
-	proceed, err = x.sendTolerantly(ctx, request{status: status, payload: withMetadata(payload, guards)})
+	before := x.currentBody
+	proceed, err = x.sendTolerantly(ctx, request{isStatus: status, payload: withMetadata(payload, guards)})
 	// A refused status was not written, so the answer says nothing about its fields.
-	if proceed && (!status || x.result.StatusRefused == nil) {
-		x.result.Restored = append(x.result.Restored, restoredFields(payload, before, x.current)...)
-		x.result.Dropped = append(x.result.Dropped, droppedFields(payload, x.current)...)
+	if proceed && (!status || x.result.StatusRefusal == nil) {
+		x.result.RestoredFields = append(x.result.RestoredFields, restoredFields(payload, before, x.currentBody)...)
+		x.result.DroppedFields = append(x.result.DroppedFields, droppedFields(payload, x.currentBody)...)
 	}
 	return proceed, err
 }
@@ -151,7 +151,7 @@ func (x *exchange) sendMerge(
 // guardVersion returns the version of the newest known state. A body without one cannot be guarded, which is an error
 // of the caller.
 func (x *exchange) guardVersion() (string, error) {
-	version := ResourceVersion(x.current)
+	version := ResourceVersion(x.currentBody)
 	if version == "" {
 		return "", fmt.Errorf("patching %s: the body has no resource version to guard with",
 			describeObject(x.target.Body))
@@ -166,15 +166,15 @@ func (x *exchange) sendTolerantly(ctx context.Context, r request) (proceed bool,
 	switch {
 	case err == nil:
 		return true, nil
-	case apierrors.IsNotFound(err) && r.status:
+	case apierrors.IsNotFound(err) && r.isStatus:
 		return x.checkMissingStatus(ctx, err)
 	case apierrors.IsNotFound(err):
 		x.result.Gone = true
 		return false, nil
 	// A refused status does not prevent the write of the main resource, unless the target demands it.
-	case r.status && isLasting(err):
-		x.result.StatusRefused = err
-		if x.target.StatusDecides && IsContentRefused(err) {
+	case r.isStatus && isLasting(err):
+		x.result.StatusRefusal = err
+		if x.target.StopIfStatusRefused && IsContentRefused(err) {
 			return false, err
 		}
 		return true, nil
@@ -191,24 +191,24 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
 	asked := rawclient.RawPatch{
-		Type: types.MergePatchType, Data: data, Status: r.status, FieldManager: x.writer.FieldManager,
+		Type: types.MergePatchType, Data: data, Status: r.isStatus, FieldManager: x.writer.FieldManager,
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		// The text is valid only during this call.
-		opened, body, err := decodeAnswer(text, x.opened)
+		opened, body, err := decodeAnswer(text, x.lazyBody)
 		if err == nil {
 			err = confirmAnswer(body, seen.GetKind(), ObjectUID(x.target.Body))
 		}
 		if err == nil {
-			x.current, x.opened = body, opened
+			x.currentBody, x.lazyBody = body, opened
 		}
 		return err
 	})
 	if err != nil {
 		return wrapFailure(err, r, describeObject(x.target.Body))
 	}
-	x.result.Body, x.result.Answer = x.current, x.opened
-	x.result.Versions = append(x.result.Versions, ResourceVersion(x.current))
+	x.result.Body, x.result.Answer = x.currentBody, x.lazyBody
+	x.result.Versions = append(x.result.Versions, ResourceVersion(x.currentBody))
 	return nil
 }
 
@@ -239,7 +239,7 @@ func confirmAnswer(answer map[string]any, kind, uid string) error {
 
 // describeAction describes the request in errors.
 func (r request) describeAction() string {
-	if r.status {
+	if r.isStatus {
 		return "patching the status of"
 	}
 	return "patching"
@@ -259,7 +259,7 @@ func (x *exchange) checkMissingStatus(ctx context.Context, missing error) (proce
 		return false, fmt.Errorf("patching the status of %s: %w: %w", describeObject(x.target.Body), ErrReplaced,
 			missing)
 	default:
-		x.result.StatusRefused = fmt.Errorf(
+		x.result.StatusRefusal = fmt.Errorf(
 			"%w: the object exists, but has no /status subresource: %w", ErrRefused, missing,
 		)
 		return true, nil

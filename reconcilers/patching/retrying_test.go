@@ -137,8 +137,8 @@ func TestApplyRetrying(t *testing.T) {
 			if diff := cmp.Diff([]any{tc.requests, tc.reads, tc.gone, tc.remains, tc.written}, got); diff != "" {
 				t.Errorf("%s\nrequests, reads, gone, remaining, written: -want, +got:\n%s", tc.reason, diff)
 			}
-			if (result.StatusRefused != nil) != (name == "RefusedStatusIsNotForgotten") {
-				t.Errorf("%s\nrefused status: %v", tc.reason, result.StatusRefused)
+			if (result.StatusRefusal != nil) != (name == "RefusedStatusIsNotForgotten") {
+				t.Errorf("%s\nrefused status: %v", tc.reason, result.StatusRefusal)
 			}
 		})
 	}

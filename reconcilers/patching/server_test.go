@@ -20,7 +20,7 @@ type server struct {
 	resource        memapi.Resource
 	namespace, name string
 	connection      *memapi.Connection
-	seen            []map[string]any // the object before each write, or nil
+	bodiesBefore    []map[string]any // the object before each write, or nil
 
 	// Changes by others before the n-th write, as merge patches of the whole object. A function can do more.
 	interferences []any
@@ -41,12 +41,13 @@ type write struct {
 	Before  map[string]any `json:"-"` // the object before the request, or nil
 }
 
-var kexes = memapi.Resource{
-	Group: kex.Group, Version: kex.Version, Kind: kex.Kind, Plural: "kopfexamples", Namespaced: true,
+var kopfExampleResource = memapi.Resource{
+	Group: kopfExampleKind.Group, Version: kopfExampleKind.Version, Kind: kopfExampleKind.Kind, Plural: "kopfexamples",
+	Namespaced:        true,
 	StatusSubresource: true,
 }
 
-func serverOf(body map[string]any) *server { return serve(kexes, body) }
+func serverOf(body map[string]any) *server { return serve(kopfExampleResource, body) }
 
 // serve returns a server with the object at its own resource version.
 func serve(resource memapi.Resource, body map[string]any) *server {
@@ -63,16 +64,16 @@ func serve(resource memapi.Resource, body map[string]any) *server {
 }
 
 // someTime is the deletion timestamp of objects.
-const someTime = "2024-05-06T07:08:09Z"
+const deletionTime = "2024-05-06T07:08:09Z"
 
 func (s *server) serveStatus(subresource bool) {
 	s.change(func(r *memapi.Resource) { r.StatusSubresource = subresource })
 }
 
-// beDeleted sets the deletion timestamp without a new resource version, as if the handlers had seen it.
-func (s *server) beDeleted() {
+// setDeletionTimestamp sets the deletion timestamp without a new resource version, as if the handlers had seen it.
+func (s *server) setDeletionTimestamp() {
 	body := s.stored()
-	body["metadata"].(map[string]any)["deletionTimestamp"] = someTime
+	body["metadata"].(map[string]any)["deletionTimestamp"] = deletionTime
 	s.Restore(s.resource, body)
 }
 
@@ -89,14 +90,14 @@ func (s *server) disturb(r memapi.Request) error {
 		}
 		return nil
 	}
-	n := len(s.seen)
+	n := len(s.bodiesBefore)
 	if s.interfere != nil {
 		s.interfere(n)
 	}
 	if n < len(s.interferences) && s.interferences[n] != nil {
 		s.edit(s.interferences[n])
 	}
-	s.seen = append(s.seen, s.stored())
+	s.bodiesBefore = append(s.bodiesBefore, s.stored())
 	if n >= len(s.failures) || s.failures[n] == nil {
 		return nil
 	}
@@ -108,7 +109,7 @@ func (s *server) disturb(r memapi.Request) error {
 
 // interfereFully applies the changes by others that are still due before further writes.
 func (s *server) interfereFully() {
-	for n := len(s.seen); n < len(s.interferences); n++ {
+	for n := len(s.bodiesBefore); n < len(s.interferences); n++ {
 		if s.interferences[n] != nil {
 			s.edit(s.interferences[n])
 		}
@@ -141,7 +142,8 @@ func (s *server) writes() []write {
 			continue
 		}
 		w := write{
-			URL: r.Path, Payload: decode(r.Body), Manager: r.Query.Get("fieldManager"), Before: s.seen[len(writes)],
+			URL: r.Path, Payload: decode(r.Body), Manager: r.Query.Get("fieldManager"),
+			Before: s.bodiesBefore[len(writes)],
 			Type: map[string]string{
 				"application/merge-patch+json": "merge", "application/json-patch+json": "json",
 			}[r.ContentType],
@@ -170,8 +172,8 @@ func (s *server) client() patching.PatchClient {
 	)
 }
 
-// operated returns a body after the operations of a JSON patch.
-func operated(body map[string]any, operations []byte) (map[string]any, error) {
+// applyOperations returns a body after the operations of a JSON patch.
+func applyOperations(body map[string]any, operations []byte) (map[string]any, error) {
 	patch, err := jsonpatch.DecodePatch(operations)
 	if err != nil {
 		return nil, err

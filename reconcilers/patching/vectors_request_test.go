@@ -45,7 +45,7 @@ func TestVectorsPatchRequest(t *testing.T) {
 		if refused != (err != nil) || refused && !apierrors.IsInvalid(err) {
 			t.Errorf("Kopf returns the error %q, got %v", expected.Text("escalated", ""), err)
 		}
-		released := strings.HasSuffix(expected.Text("awaited_version", ""), neverArrives)
+		released := strings.HasSuffix(expected.Text("awaited_version", ""), neverArrivesSuffix)
 		if released != result.Released {
 			t.Errorf("want released %t, got %t", released, result.Released)
 		}
@@ -59,13 +59,13 @@ func TestVectorsPatchRequest(t *testing.T) {
 			t,
 			"the final body",
 			withoutVersion(left),
-			withoutVersion(ofTheCase(input.Mapping("body"), api.stored())),
+			withoutVersion(caseBody(input.Mapping("body"), api.stored())),
 		)
 	})
 }
 
 // neverArrives is the suffix that Kopf appends to a version that the watch will not deliver.
-const neverArrives = "~which~never~arrives"
+const neverArrivesSuffix = "~which~never~arrives"
 
 // withoutVersion returns a copy without the resource version, which depends on the number of requests.
 func withoutVersion(body map[string]any) any {
@@ -94,9 +94,9 @@ func comparePlaces(t *testing.T, want []any, got []write) {
 	}
 }
 
-// ofTheCase returns the body with the kind and the deletion timestamp of the case, which may be texts that no server
+// caseBody returns the body with the kind and the deletion timestamp of the case, which may be texts that no server
 // accepts, and without the generation, which cases do not have.
-func ofTheCase(given vectors.Fields, body map[string]any) map[string]any {
+func caseBody(given vectors.Fields, body map[string]any) map[string]any {
 	if body == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func resourceAPI(t *testing.T, input vectors.Fields) (api *server, body map[stri
 	body["apiVersion"], body["kind"] = gvk.ToAPIVersionAndKind()
 	if at, _ := diff.ResolvePath(body, diff.Path{"metadata", "deletionTimestamp"}); at != nil {
 		metadata := maps.Clone(body["metadata"].(map[string]any))
-		metadata["deletionTimestamp"] = someTime
+		metadata["deletionTimestamp"] = deletionTime
 		body["metadata"] = metadata
 	}
 	api = serve(memapi.Resource{

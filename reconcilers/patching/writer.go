@@ -49,22 +49,22 @@ type PatchWriter struct {
 
 // WriteObserver gets facts about patches beside their results.
 type WriteObserver interface {
-	// Dropped is called with the fields of a patch that the server accepted but did not store, if there are any.
-	Dropped(ctx context.Context, fields []diff.Path)
+	// ReportDropped is called with the fields of a patch that the server accepted but did not store, if there are any.
+	ReportDropped(ctx context.Context, fields []diff.Path)
 }
 
 // A Target is the object to write to.
 type Target struct {
 	// Body is the object as the handlers saw it, with apiVersion, kind and metadata. It is not modified.
 	Body map[string]any
-	// Opened is Body with its text, if known. The parts of an answer that are equal to it share its values and are not
-	// decoded again.
-	Opened *jsontext.LazyObject
+	// LazyBody is Body with its text, if known. The parts of an answer that are equal to it share its values and are
+	// not decoded again.
+	LazyBody *jsontext.LazyObject
 	// StatusSubresource is true if the status is written through /status, and only there.
 	StatusSubresource bool
-	// StatusDecides ends the write if the content of /status is refused. The refusal is returned both as the error and
-	// in the result, and the main resource is not written.
-	StatusDecides bool
+	// StopIfStatusRefused ends the write if the content of /status is refused. The refusal is returned both as the
+	// error and in the result, and the main resource is not written.
+	StopIfStatusRefused bool
 }
 
 // A Refetch reads the current object from the API server. If the object does not exist, it returns a nil body or an
@@ -85,14 +85,14 @@ type WriteResult struct {
 	// Released is true if this patch removed the last finalizer of an object that is being deleted. The version in Body
 	// never arrives in a watch then, so callers must not wait for it.
 	Released bool
-	// StatusRefused is the reason why /status was not written although the rest was: an error of class ErrRefused, or a
+	// StatusRefusal is the reason why /status was not written although the rest was: an error of class ErrRefused, or a
 	// forbidden request. If the rest removes finalizers from an object that is being deleted, it can be any error. It
 	// concerns the status only, and the caller should report it.
-	StatusRefused error
-	// Dropped are the fields that the server accepted but did not store, because its schema does not have them.
-	Dropped []diff.Path
-	// Restored are the fields that the patch removed, and that the server has set to the same values as before.
-	Restored []diff.Path
+	StatusRefusal error
+	// DroppedFields are the fields that the server accepted but did not store, because its schema does not have them.
+	DroppedFields []diff.Path
+	// RestoredFields are the fields that the patch removed, and that the server has set to the same values as before.
+	RestoredFields []diff.Path
 	// Remaining is the part that was not written because of an ErrConflict. Otherwise, it is empty.
 	Remaining Patch
 }
@@ -120,14 +120,14 @@ func (w *PatchWriter) Apply(ctx context.Context, target Target, p Patch) (WriteR
 	if p.IsEmpty() {
 		return WriteResult{}, nil
 	}
-	x := &exchange{writer: w, target: target, current: target.Body, opened: target.Opened, remaining: p}
+	x := &exchange{writer: w, target: target, currentBody: target.Body, lazyBody: target.LazyBody, remaining: p}
 	err := x.applyPatch(ctx, p)
 	// Only a conflict can be resolved by applying the rest to the fresh object.
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
 	}
-	if w.Observer != nil && len(x.result.Dropped) > 0 {
-		w.Observer.Dropped(ctx, x.result.Dropped)
+	if w.Observer != nil && len(x.result.DroppedFields) > 0 {
+		w.Observer.ReportDropped(ctx, x.result.DroppedFields)
 	}
 	// The last answer shows whether the object still has finalizers.
 	x.result.Released = !x.result.Gone && x.result.Body != nil && isReleased(x.result.Body)
@@ -192,7 +192,7 @@ func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch,
 			return total, err
 		}
 		// The text of the fresh body is not known.
-		target.Body, target.Opened, p = fresh, nil, result.Remaining
+		target.Body, target.LazyBody, p = fresh, nil, result.Remaining
 	}
 }
 
@@ -217,13 +217,13 @@ func rereadAfterConflict(
 // joinResults returns the result of two consecutive attempts. The later one takes precedence.
 func joinResults(earlier, later WriteResult) WriteResult {
 	later.Versions = append(earlier.Versions, later.Versions...)
-	later.Restored = append(earlier.Restored, later.Restored...)
-	later.Dropped = append(earlier.Dropped, later.Dropped...)
+	later.RestoredFields = append(earlier.RestoredFields, later.RestoredFields...)
+	later.DroppedFields = append(earlier.DroppedFields, later.DroppedFields...)
 	if later.Body == nil {
 		later.Body, later.Answer = earlier.Body, earlier.Answer
 	}
-	if later.StatusRefused == nil {
-		later.StatusRefused = earlier.StatusRefused
+	if later.StatusRefusal == nil {
+		later.StatusRefusal = earlier.StatusRefusal
 	}
 	return later
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-var kex = schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}
+var kopfExampleKind = schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}
 
 // object returns the object as the handlers saw it.
 func object() map[string]any {
@@ -60,21 +60,21 @@ func TestReleased(t *testing.T) {
 	}{
 		"LastOne": {
 			reason:   "Removing the last finalizer in a deletion releases the object.",
-			metadata: map[string]any{"deletionTimestamp": someTime}, want: true,
+			metadata: map[string]any{"deletionTimestamp": deletionTime}, want: true,
 		},
 		"ZeroGrace": {
 			reason:   "A grace period of zero seconds does not prevent the release.",
-			metadata: map[string]any{"deletionTimestamp": someTime, "deletionGracePeriodSeconds": int64(0)},
+			metadata: map[string]any{"deletionTimestamp": deletionTime, "deletionGracePeriodSeconds": int64(0)},
 			want:     true,
 		},
 		"OthersLeft": {
 			reason:   "A remaining finalizer of others prevents the release.",
-			metadata: map[string]any{"deletionTimestamp": someTime, "finalizers": []any{"x", "own"}}, left: true,
+			metadata: map[string]any{"deletionTimestamp": deletionTime, "finalizers": []any{"x", "own"}}, left: true,
 		},
 		"NotDeleting": {reason: "Without a deletion the object is not released.", left: true},
 		"Grace": {
 			reason:   "A grace period that runs prevents the release.",
-			metadata: map[string]any{"deletionTimestamp": someTime, "deletionGracePeriodSeconds": int64(30)},
+			metadata: map[string]any{"deletionTimestamp": deletionTime, "deletionGracePeriodSeconds": int64(30)},
 			left:     true,
 		},
 	}
@@ -161,11 +161,11 @@ func TestGet(t *testing.T) {
 	api := serverOf(object())
 	writer := writerFor(api)
 	if _, err := writer.Get(
-		t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "other"},
+		t.Context(), kopfExampleKind, client.ObjectKey{Namespace: "ns1", Name: "other"},
 	); !apierrors.IsNotFound(err) {
 		t.Errorf("want a 404 for an object that does not exist, got %v", err)
 	}
-	body, err := writer.Get(t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "kex1"})
+	body, err := writer.Get(t.Context(), kopfExampleKind, client.ObjectKey{Namespace: "ns1", Name: "kex1"})
 	if err != nil {
 		t.Fatalf("unexpected error: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestCancelledContext(t *testing.T) {
 	api := serverOf(object())
 	p := patching.Patch{Merge: annotate(map[string]any{"b": int64(2)})}
 	result, err := writerFor(api).Apply(ctx, patching.Target{Body: object(), StatusSubresource: true}, p)
-	if err == nil || result.StatusRefused != nil || len(api.writes()) > 0 {
+	if err == nil || result.StatusRefusal != nil || len(api.writes()) > 0 {
 		t.Errorf("a cancelled context must not refuse or write anything: %v, %+v", err, result)
 	}
 }
@@ -228,18 +228,18 @@ func TestNoVersionToGuardWith(t *testing.T) {
 	}
 }
 
-// answering gives the same response to each request.
-type answering struct {
+// fixedClient gives the same response to each request.
+type fixedClient struct {
 	patching.PatchClient
 	text    string
 	patches int
 }
 
-func (a *answering) Get(_ context.Context, _ types.NamespacedName, take func([]byte) error) error {
+func (a *fixedClient) Get(_ context.Context, _ types.NamespacedName, take func([]byte) error) error {
 	return take([]byte(a.text))
 }
 
-func (a *answering) Patch(
+func (a *fixedClient) Patch(
 	_ context.Context, _ types.NamespacedName, _ rawclient.RawPatch, take func([]byte) error,
 ) error {
 	a.patches++
@@ -251,7 +251,7 @@ func TestAnswers(t *testing.T) {
 	const kept = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"101",` +
 		`"uid":"uid1"}}`
 	sent := strings.Replace(kept, `"name"`, `"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name"`, 1)
-	writer := &patching.PatchWriter{Client: &answering{text: sent}}
+	writer := &patching.PatchWriter{Client: &fixedClient{text: sent}}
 	result, err := writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 		`{"kind":"KopfExample","metadata":{"name":"kex1","uid":"uid2","resourceVersion":"101"}}`: "a foreign uid",
 		`{"kind":"Other","metadata":{"name":"kex1","uid":"uid1","resourceVersion":"101"}}`:       "a foreign kind",
 	} {
-		api := &answering{text: text}
+		api := &fixedClient{text: text}
 		writer := &patching.PatchWriter{Client: api}
 		target := patching.Target{Body: object(), StatusSubresource: true}
 		result, err := writer.Apply(t.Context(), target, patching.Patch{
@@ -297,13 +297,13 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 
 // TestReadingsOfOtherKinds shows that a read may return another uid, but not another kind.
 func TestReadingsOfOtherKinds(t *testing.T) {
-	gvk := kex.GroupVersion().WithKind("KopfExample")
+	gvk := kopfExampleKind.GroupVersion().WithKind("KopfExample")
 	for text, want := range map[string]bool{
 		`{"kind":"KopfExample","metadata":{"name":"kex1","uid":"uid2"}}`: true,
 		`{"kind":"Status","code":200}`:                                   false,
 		`{}`:                                                             false,
 	} {
-		writer := &patching.PatchWriter{Client: &answering{text: text}}
+		writer := &patching.PatchWriter{Client: &fixedClient{text: text}}
 		if _, err := writer.Get(t.Context(), gvk, types.NamespacedName{Name: "kex1"}); (err == nil) != want {
 			t.Errorf("error %v, want success %t: %s", err, want, text)
 		}
@@ -319,7 +319,7 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := &answering{text: strings.Replace(was, "100", "101", 1)}
+	answers := &fixedClient{text: strings.Replace(was, "100", "101", 1)}
 	tests := map[string]struct {
 		reason string
 		opened *jsontext.LazyObject
@@ -331,7 +331,7 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			writer := &patching.PatchWriter{Client: answers}
-			target := patching.Target{Body: body, Opened: tc.opened}
+			target := patching.Target{Body: body, LazyBody: tc.opened}
 			result, err := writer.Apply(t.Context(), target, patching.Patch{Merge: annotate(nil)})
 			if err != nil {
 				t.Fatal(err)

@@ -21,23 +21,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// site is an API server that records the last request and always returns the same response.
-type site struct {
+// fakeServer is an API server that records the last request and always returns the same response.
+type fakeServer struct {
 	code    int
 	answer  func() io.Reader
 	warning string
 
-	asked, accepted string
+	requestText, acceptHeader string
 }
 
-func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.asked, s.accepted = r.Method+" "+r.URL.RequestURI(), r.Header.Get("Accept")
+func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requestText, s.acceptHeader = r.Method+" "+r.URL.RequestURI(), r.Header.Get("Accept")
 	if r.Body != nil {
 		sent, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		s.asked += " " + r.Header.Get("Content-Type") + " " + string(sent)
+		s.requestText += " " + r.Header.Get("Content-Type") + " " + string(sent)
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	if s.warning != "" {
@@ -48,22 +48,22 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func textOf(text string) func() io.Reader { return func() io.Reader { return strings.NewReader(text) } }
 
-// failing is a connection that breaks.
-type failing struct{ err error }
+// failingConnection is a connection that breaks.
+type failingConnection struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f failingConnection) Read([]byte) (int, error) { return 0, f.err }
 
-// warned records the warnings of the API server.
-type warned []string
+// warningRecorder records the warnings of the API server.
+type warningRecorder []string
 
-func (w *warned) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+func (w *warningRecorder) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
 	*w = append(*w, text)
 }
 
 var (
-	a      = types.NamespacedName{Name: "a"}
-	pods   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	grants = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "grants"}
+	objectKey = types.NamespacedName{Name: "a"}
+	pods      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	grants    = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "grants"}
 )
 
 // TestClient shows the requests of the client, and that warnings are passed on.
@@ -93,9 +93,9 @@ func TestClient(t *testing.T) {
 			"GET /api/v1/namespaces/n/pods/a",
 		},
 		"Wide": {"a cluster-scoped object has a path without a namespace",
-			grants, a, get, "GET /apis/example.org/v1/grants/a"},
+			grants, objectKey, get, "GET /apis/example.org/v1/grants/a"},
 		"Patch": {
-			"an empty field manager is omitted", grants, a, patch(merge),
+			"an empty field manager is omitted", grants, objectKey, patch(merge),
 			`PATCH /apis/example.org/v1/grants/a application/merge-patch+json {"a":1}`,
 		},
 		"Status": {
@@ -105,7 +105,8 @@ func TestClient(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			server, said := &site{code: http.StatusOK, answer: textOf(`{"b":2}`), warning: "old"}, &warned{}
+			server, said := &fakeServer{code: http.StatusOK, answer: textOf(`{"b":2}`), warning: "old"},
+				&warningRecorder{}
 			config := &rest.Config{Host: "http://server", WarningHandlerWithContext: said}
 			// The formats of the configuration are ignored: the client always uses JSON.
 			config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/cbor"
@@ -116,57 +117,57 @@ func TestClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{tc.want, "application/json", `{"b":2}`, "old"}
-			if d := cmp.Diff(want, append([]string{server.asked, server.accepted, got}, *said...)); d != "" {
+			if d := cmp.Diff(want, append([]string{server.requestText, server.acceptHeader, got}, *said...)); d != "" {
 				t.Errorf("%s: request, accepted format, response, warning: -want, +got\n%s", tc.reason, d)
 			}
 		})
 	}
 }
 
-// ignoring is a handler of warnings without a context, as in former versions of client-go.
-type ignoring struct{ ignored int }
+// ignoringHandler is a handler of warnings without a context, as in former versions of client-go.
+type ignoringHandler struct{ ignoredCount int }
 
-func (i *ignoring) HandleWarningHeader(int, string, string) { i.ignored++ }
+func (i *ignoringHandler) HandleWarningHeader(int, string, string) { i.ignoredCount++ }
 
 // TestWarningsAreForWhomTheConfigurationSays shows that warnings go to the configured handler, or to the log.
 func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
 	var said int
 	log := funcr.New(func(string, string) { said++ }, funcr.Options{})
-	server := &site{code: http.StatusOK, answer: textOf(`{}`), warning: "old"}
-	older := &ignoring{}
+	server := &fakeServer{code: http.StatusOK, answer: textOf(`{}`), warning: "old"}
+	older := &ignoringHandler{}
 	for _, config := range []*rest.Config{{Host: "http://server", WarningHandler: older}, {Host: "http://server"}} {
 		client := rawclient.New(config, &http.Client{Transport: server}, pods)
 		taken := func([]byte) error { return nil }
-		if err := client.Get(logr.NewContext(t.Context(), log), a, taken); err != nil {
+		if err := client.Get(logr.NewContext(t.Context(), log), objectKey, taken); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if older.ignored != 1 || said != 1 {
-		t.Errorf("%d warnings were ignored and %d were logged, want one each", older.ignored, said)
+	if older.ignoredCount != 1 || said != 1 {
+		t.Errorf("%d warnings were ignored and %d were logged, want one each", older.ignoredCount, said)
 	}
 }
 
 // TestClientFails shows that errors of the server, the connection and the callback are returned.
 func TestClientFails(t *testing.T) {
 	broken := errors.New("the connection broke")
-	half := func() io.Reader { return io.MultiReader(strings.NewReader(`{"a":`), failing{broken}) }
+	half := func() io.Reader { return io.MultiReader(strings.NewReader(`{"a":`), failingConnection{broken}) }
 	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"no"}`
 	refusal := errors.New("the callback refuses the response")
 	tests := map[string]struct {
 		reason string
-		server site
+		server fakeServer
 		is     func(error) bool
 	}{
 		"Refused": {
-			"an error of the API server is returned", site{code: http.StatusConflict, answer: textOf(status)},
+			"an error of the API server is returned", fakeServer{code: http.StatusConflict, answer: textOf(status)},
 			apierrors.IsConflict,
 		},
 		"Cut": {
-			"a response that breaks off is an error", site{code: http.StatusOK, answer: half},
+			"a response that breaks off is an error", fakeServer{code: http.StatusOK, answer: half},
 			func(err error) bool { return errors.Is(err, broken) },
 		},
 		"NotTaken": {
-			"an error of the callback is returned", site{code: http.StatusOK, answer: textOf(`{}`)},
+			"an error of the callback is returned", fakeServer{code: http.StatusOK, answer: textOf(`{}`)},
 			func(err error) bool { return errors.Is(err, refusal) },
 		},
 	}
@@ -174,34 +175,35 @@ func TestClientFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := rawclient.New(&rest.Config{Host: "http://server"}, &http.Client{Transport: &tc.server}, grants)
 			refuse := func([]byte) error { return refusal }
-			if err := c.Get(t.Context(), a, refuse); !tc.is(err) {
+			if err := c.Get(t.Context(), objectKey, refuse); !tc.is(err) {
 				t.Errorf("%s: reading returned %v", tc.reason, err)
 			}
-			if err := c.Patch(t.Context(), a, rawclient.RawPatch{Type: types.MergePatchType}, refuse); !tc.is(err) {
+			if err := c.Patch(t.Context(), objectKey, rawclient.RawPatch{Type: types.MergePatchType},
+				refuse); !tc.is(err) {
 				t.Errorf("%s: patching returned %v", tc.reason, err)
 			}
 		})
 	}
 }
 
-// closing records that it was closed.
-type closing struct {
+// closingReader records that it was closed.
+type closingReader struct {
 	io.Reader
 	closed bool
 }
 
-func (c *closing) Close() error { c.closed = true; return nil }
+func (c *closingReader) Close() error { c.closed = true; return nil }
 
 // TestAnswersAreClosed shows that a response is closed even if the callback fails. Otherwise its connection could not
 // be reused.
 func TestAnswersAreClosed(t *testing.T) {
-	body := &closing{Reader: strings.NewReader(`{}`)}
-	way := &http.Client{Transport: answering(func(r *http.Request) *http.Response {
+	body := &closingReader{Reader: strings.NewReader(`{}`)}
+	way := &http.Client{Transport: responder(func(r *http.Request) *http.Response {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}
 	})}
 	client := rawclient.New(&rest.Config{Host: "http://server"}, way, grants)
 	refuse := func([]byte) error { return errors.New("no") }
-	if err := client.Patch(t.Context(), a, rawclient.RawPatch{Type: types.MergePatchType}, refuse); err == nil {
+	if err := client.Patch(t.Context(), objectKey, rawclient.RawPatch{Type: types.MergePatchType}, refuse); err == nil {
 		t.Error("the error of the callback is not returned")
 	}
 	if !body.closed {
@@ -209,16 +211,16 @@ func TestAnswersAreClosed(t *testing.T) {
 	}
 }
 
-type answering func(*http.Request) *http.Response
+type responder func(*http.Request) *http.Response
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
+func (a responder) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
 
 // TestTimeout shows that the timeout covers all attempts together, as an overloaded server may request any number of
 // them.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		way := &http.Client{Timeout: 10 * time.Second, Transport: answering(func(r *http.Request) *http.Response {
+		way := &http.Client{Timeout: 10 * time.Second, Transport: responder(func(r *http.Request) *http.Response {
 			asked++
 			return &http.Response{
 				StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"4"}},
@@ -227,7 +229,7 @@ func TestTimeout(t *testing.T) {
 		})}
 		client := rawclient.New(&rest.Config{Host: "http://server", QPS: -1}, way, grants)
 		begun := time.Now()
-		err := client.Patch(t.Context(), a, rawclient.RawPatch{Type: types.MergePatchType}, nil)
+		err := client.Patch(t.Context(), objectKey, rawclient.RawPatch{Type: types.MergePatchType}, nil)
 		if took := time.Since(begun); err == nil || took > 10*time.Second || asked < 2 {
 			t.Errorf("got %v after %s and %d attempts", err, took, asked)
 		}
@@ -237,7 +239,8 @@ func TestTimeout(t *testing.T) {
 // TestClientOfABadConfiguration shows that an invalid configuration is an error of each request.
 func TestClientOfABadConfiguration(t *testing.T) {
 	c := rawclient.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
-	for _, err := range []error{c.Get(t.Context(), a, nil), c.Patch(t.Context(), a, rawclient.RawPatch{}, nil)} {
+	for _, err := range []error{c.Get(t.Context(), objectKey, nil),
+		c.Patch(t.Context(), objectKey, rawclient.RawPatch{}, nil)} {
 		if err == nil || !strings.Contains(err.Error(), "grants") {
 			t.Errorf("the error does not name the resource: %v", err)
 		}

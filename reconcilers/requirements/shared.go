@@ -8,7 +8,7 @@ import (
 
 // longest is the maximum number of characters of a selector. Selectors are part of URLs, and servers and proxies limit
 // the length of URLs.
-const longest = 1000
+const maxSelectorLength = 1000
 
 // SharedLabels returns the label requirements that all of the handlers have in common, so that a watch can leave out
 // objects without these labels. It returns nil if there are none. The function demands returns the selector of one
@@ -38,7 +38,7 @@ func SharedLabels[H any](all []H, demands func(H) (of labels.Selector, looks boo
 		return nil
 	}
 	// Without a selector, the watch delivers more objects than necessary, but none is missed.
-	if selector := labels.NewSelector().Add(shared...); len(selector.String()) <= longest {
+	if selector := labels.NewSelector().Add(shared...); len(selector.String()) <= maxSelectorLength {
 		return selector
 	}
 	return nil

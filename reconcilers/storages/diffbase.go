@@ -21,7 +21,7 @@ func IsolateDiffbase(of diffbase.Storage) diffbase.Storage {
 }
 
 // foreignDiffbase isolates a storage of the user.
-type foreignDiffbase struct{ of diffbase.Storage }
+type foreignDiffbase struct{ inner diffbase.Storage }
 
 // Build returns a copy of the essence. The storage gets copies of the body and of the extra paths.
 func (f foreignDiffbase) Build(body map[string]any, extra []diff.Path) (essence diffbase.Essence, err error) {
@@ -29,8 +29,8 @@ func (f foreignDiffbase) Build(body map[string]any, extra []diff.Path) (essence 
 	for i, path := range own {
 		own[i] = slices.Clone(path)
 	}
-	err = containPanic(f.of, "Build", func() (err error) {
-		essence, err = f.of.Build(copyTree(body), own)
+	err = containPanic(f.inner, "Build", func() (err error) {
+		essence, err = f.inner.Build(copyTree(body), own)
 		return err
 	})
 	return copyTree(essence), err
@@ -38,8 +38,8 @@ func (f foreignDiffbase) Build(body map[string]any, extra []diff.Path) (essence 
 
 // Fetch returns a copy of the stored essence.
 func (f foreignDiffbase) Fetch(body map[string]any) (essence diffbase.Essence, err error) {
-	err = containPanic(f.of, "Fetch", func() (err error) {
-		essence, err = f.of.Fetch(copyTree(body))
+	err = containPanic(f.inner, "Fetch", func() (err error) {
+		essence, err = f.inner.Fetch(copyTree(body))
 		return err
 	})
 	return copyTree(essence), err
@@ -47,9 +47,9 @@ func (f foreignDiffbase) Fetch(body map[string]any) (essence diffbase.Essence, e
 
 // Store adds everything that the storage writes to the patch, or nothing after an error.
 func (f foreignDiffbase) Store(patch, body map[string]any, essence diffbase.Essence) error {
-	return containPanic(f.of, "Store", func() error {
+	return containPanic(f.inner, "Store", func() error {
 		return applyToCopies(patch, body, func(patch, body map[string]any) error {
-			return f.of.Store(patch, body, copyTree(essence))
+			return f.inner.Store(patch, body, copyTree(essence))
 		})
 	})
 }

@@ -21,12 +21,12 @@ func IsolateProgress(of progress.Storage) progress.Storage {
 
 // foreignProgress isolates a storage of the user. Methods without an error cannot report a panic: their callers have a
 // guard.
-type foreignProgress struct{ of progress.Storage }
+type foreignProgress struct{ inner progress.Storage }
 
 // Fetch returns a copy of the record.
 func (f foreignProgress) Fetch(body map[string]any, id string) (record *progress.Record, err error) {
-	err = containPanic(f.of, "Fetch", func() (err error) {
-		record, err = f.of.Fetch(copyTree(body), id)
+	err = containPanic(f.inner, "Fetch", func() (err error) {
+		record, err = f.inner.Fetch(copyTree(body), id)
 		return err
 	})
 	if record == nil || err != nil {
@@ -38,26 +38,30 @@ func (f foreignProgress) Fetch(body map[string]any, id string) (record *progress
 
 // Clear returns a copy of the essence without the storage's own fields.
 func (f foreignProgress) Clear(essence map[string]any) map[string]any {
-	return copyTree(f.of.Clear(copyTree(essence)))
+	return copyTree(f.inner.Clear(copyTree(essence)))
 }
 
 // Store adds everything that the storage writes to the patch, or nothing after an error.
 func (f foreignProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
-	return containPanic(f.of, "Store", func() error {
+	return containPanic(f.inner, "Store", func() error {
 		return applyToCopies(patch, body, func(patch, body map[string]any) error {
-			return f.of.Store(patch, body, id, record.Clone())
+			return f.inner.Store(patch, body, id, record.Clone())
 		})
 	})
 }
 
 // Flush calls Flush of the storage, if it has that method.
 func (f foreignProgress) Flush() error {
-	return containPanic(f.of, "Flush", func() error { return progress.Flush(f.of) })
+	return containPanic(f.inner, "Flush", func() error { return progress.Flush(f.inner) })
 }
 
 // Purge adds everything that the storage writes to the patch.
 func (f foreignProgress) Purge(patch, body map[string]any, id string) {
-	_ = applyToCopies(patch, body, func(patch, body map[string]any) error { f.of.Purge(patch, body, id); return nil })
+	_ = applyToCopies(patch, body, func(patch,
+		body map[string]any) error {
+		f.inner.Purge(patch, body, id)
+		return nil
+	})
 }
 
 // Touch adds everything that the storage writes to the patch. The storage gets a copy of the value.
@@ -66,7 +70,7 @@ func (f foreignProgress) Touch(patch, body map[string]any, value *string) {
 		value = ptr.To(*value)
 	}
 	_ = applyToCopies(patch, body, func(patch, body map[string]any) error {
-		f.of.Touch(patch, body, value)
+		f.inner.Touch(patch, body, value)
 		return nil
 	})
 }

@@ -23,18 +23,18 @@ func body() object {
 	}
 }
 
-// scribble changes everything in a value that can be changed.
-func scribble(value any) {
+// overwriteValues changes everything in a value that can be changed.
+func overwriteValues(value any) {
 	switch value := value.(type) {
 	case object:
 		for key, inner := range value {
-			scribble(inner)
+			overwriteValues(inner)
 			value[key+"!"] = "scribble"
 			value[key] = "scribble"
 		}
 	case []any:
 		for i, inner := range value {
-			scribble(inner)
+			overwriteValues(inner)
 			value[i] = "scribble"
 		}
 	}
@@ -43,49 +43,49 @@ func scribble(value any) {
 // careless is a storage that keeps all its arguments and results, and modifies them later.
 type careless struct {
 	diffbase.Annotations
-	panics bool
-	kept   []any
+	panics     bool
+	keptValues []any
 }
 
-func (c *careless) keep(values ...any) {
+func (c *careless) keepValues(values ...any) {
 	if c.panics {
 		panic("boo")
 	}
-	c.kept = append(c.kept, values...)
+	c.keptValues = append(c.keptValues, values...)
 }
 
-func (c *careless) scribble() {
-	for _, value := range c.kept {
-		scribble(value)
+func (c *careless) overwriteKept() {
+	for _, value := range c.keptValues {
+		overwriteValues(value)
 		switch value := value.(type) {
 		case []diff.Path:
 			value[0][0] = "scribble"
 			value[0] = nil
 		case *progress.Record:
 			*value.Started, *value.Message, value.Subrefs[0] = time.Time{}, "scribble", "scribble"
-			scribble(value.Unknown)
+			overwriteValues(value.Unknown)
 		case *string:
 			*value = "scribble"
 		}
 	}
-	c.kept = nil
+	c.keptValues = nil
 }
 
 func (c *careless) Build(body object, extra []diff.Path) (diffbase.Essence, error) {
 	essence, err := c.Annotations.Build(body, extra)
-	c.keep(body, extra, essence)
+	c.keepValues(body, extra, essence)
 	return essence, err
 }
 
 func (c *careless) Fetch(body object) (diffbase.Essence, error) {
 	essence, err := c.Annotations.Fetch(body)
-	c.keep(body, essence)
+	c.keepValues(body, essence)
 	return essence, err
 }
 
 func (c *careless) Store(patch, body object, essence diffbase.Essence) error {
 	err := c.Annotations.Store(patch, body, essence)
-	c.keep(patch, body, essence)
+	c.keepValues(patch, body, essence)
 	return err
 }
 
@@ -96,30 +96,30 @@ type carelessProgress struct {
 
 func (c carelessProgress) Fetch(body object, id string) (*progress.Record, error) {
 	record, err := c.Annotations.Fetch(body, id)
-	c.keep(body, record)
+	c.keepValues(body, record)
 	return record, err
 }
 
 func (c carelessProgress) Clear(essence object) object {
 	cleared := c.Annotations.Clear(essence)
-	c.keep(essence, cleared)
+	c.keepValues(essence, cleared)
 	return cleared
 }
 
 func (c carelessProgress) Store(patch, body object, id string, record progress.Record) error {
 	err := c.Annotations.Store(patch, body, id, record)
-	c.keep(patch, body, &record)
+	c.keepValues(patch, body, &record)
 	return err
 }
 
 func (c carelessProgress) Purge(patch, body object, id string) {
 	c.Annotations.Purge(patch, body, id)
-	c.keep(patch, body)
+	c.keepValues(patch, body)
 }
 
 func (c carelessProgress) Touch(patch, body object, value *string) {
 	c.Annotations.Touch(patch, body, value)
-	c.keep(patch, body, value)
+	c.keepValues(patch, body, value)
 }
 
 func record() progress.Record {
@@ -129,8 +129,8 @@ func record() progress.Record {
 	}
 }
 
-// everything uses all methods of the storages, calling ask in between, and returns all arguments and results.
-func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()) []any {
+// useAllMethods uses all methods of the storages, calling ask in between, and returns all arguments and results.
+func useAllMethods(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()) []any {
 	t.Helper()
 	whole, extra, patch := body(), []diff.Path{{"status", "field"}}, object{
 		"metadata": object{"labels": object{"l": "m"}},
@@ -164,7 +164,7 @@ func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()
 func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 	trusted := diffbase.Annotations{Prefix: "x.org"}
 	store := progress.Annotations{Prefix: "x.org"}
-	want := everything(t, trusted, store, func() {})
+	want := useAllMethods(t, trusted, store, func() {})
 	for _, several := range []bool{false, true} {
 		c := &careless{Annotations: trusted}
 		own := carelessProgress{c, store}
@@ -173,7 +173,7 @@ func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 			d = storages.IsolateDiffbase(diffbase.Multi{diffbase.Multi{c}})
 			p = storages.IsolateProgress(progress.Multi{progress.Multi{own}})
 		}
-		if d := cmp.Diff(want, everything(t, d, p, c.scribble)); d != "" {
+		if d := cmp.Diff(want, useAllMethods(t, d, p, c.overwriteKept)); d != "" {
 			t.Errorf("several %t: -want, +got:\n%s", several, d)
 		}
 	}
@@ -225,16 +225,16 @@ func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// answering is a storage with a fixed result.
-type answering struct {
+// fixedResultStorage is a storage with a fixed result.
+type fixedResultStorage struct {
 	progress.Annotations
 	record *progress.Record
 	err    error
 }
 
-func (a answering) Fetch(object, string) (*progress.Record, error) { return a.record, a.err }
+func (a fixedResultStorage) Fetch(object, string) (*progress.Record, error) { return a.record, a.err }
 
-func (a answering) Store(object, object, string, progress.Record) error { return a.err }
+func (a fixedResultStorage) Store(object, object, string, progress.Record) error { return a.err }
 
 // TestAnswersOfUsersStorages shows that a record that is returned with an error is ignored, and that a probe names the
 // handler.
@@ -242,23 +242,23 @@ func TestAnswersOfUsersStorages(t *testing.T) {
 	broken := errors.New("broken")
 	kept := record()
 	for name, tc := range map[string]struct {
-		reason string
-		given  answering
-		want   bool
+		reason       string
+		storedResult fixedResultStorage
+		want         bool
 	}{
-		"Nothing": {"a missing record is not returned", answering{}, false},
-		"Record":  {"a record is returned", answering{record: &kept}, true},
-		"Error":   {"an error is returned without a record", answering{err: broken}, false},
+		"Nothing": {"a missing record is not returned", fixedResultStorage{}, false},
+		"Record":  {"a record is returned", fixedResultStorage{record: &kept}, true},
+		"Error":   {"an error is returned without a record", fixedResultStorage{err: broken}, false},
 		"BothOfThem": {"a record that is returned with an error is ignored",
-			answering{record: &kept, err: broken}, false},
+			fixedResultStorage{record: &kept, err: broken}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := storages.IsolateProgress(tc.given).Fetch(body(), "fn")
-			if (got != nil) != tc.want || !errors.Is(err, tc.given.err) {
+			got, err := storages.IsolateProgress(tc.storedResult).Fetch(body(), "fn")
+			if (got != nil) != tc.want || !errors.Is(err, tc.storedResult.err) {
 				t.Errorf("%s: got %v with error %v", tc.reason, got, err)
 			}
-			err = storages.ProbeProgress(object{}, tc.given, "fn")
-			if !errors.Is(err, tc.given.err) || err != nil && !strings.Contains(err.Error(), `handler "fn"`) {
+			err = storages.ProbeProgress(object{}, tc.storedResult, "fn")
+			if !errors.Is(err, tc.storedResult.err) || err != nil && !strings.Contains(err.Error(), `handler "fn"`) {
 				t.Errorf("the error of the probe does not name the handler: %v", err)
 			}
 		})

@@ -182,8 +182,8 @@ func (e *encoder) appendNumber(value any) error {
 
 // The range of floats that Python writes without an exponent: at least 1e-4 and below 1e16.
 const (
-	smallest = 1e-4
-	largest  = 1e16
+	minPlainFloat = 1e-4
+	maxPlainFloat = 1e16
 )
 
 // errNotFinite is the error of floats that JSON cannot express.
@@ -195,7 +195,7 @@ func (e *encoder) appendFloat(float float64) error {
 		return errNotFinite
 	}
 	size := math.Abs(float)
-	if size != 0 && (size < smallest || size >= largest) {
+	if size != 0 && (size < minPlainFloat || size >= maxPlainFloat) {
 		e.text = strconv.AppendFloat(e.text, float, 'e', -1, 64)
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 const hex = "0123456789abcdef"
 
 // short has the characters with a short escape, such as \n. Other control characters are written by their code.
-var short = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
+var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
 // AppendString appends a string as a JSON literal in ASCII. Other characters are written as "\uXXXX", and those above
 // the basic plane as a surrogate pair. "<", ">" and "&" are not escaped. Each byte of invalid UTF-8 is written as
@@ -41,8 +41,8 @@ func isPlain(char byte) bool {
 // appendEscaped appends the escape of one character.
 func appendEscaped(text []byte, char rune) []byte {
 	switch {
-	case char < utf8.RuneSelf && short[char] != 0:
-		return append(text, '\\', short[char])
+	case char < utf8.RuneSelf && shortEscapes[char] != 0:
+		return append(text, '\\', shortEscapes[char])
 	case char < firstPaired:
 		return appendCodeEscape(text, char)
 	}

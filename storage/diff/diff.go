@@ -95,19 +95,19 @@ func jsonText(value any) string {
 // Kopf follows Python, in which true equals 1. Here, JSON types count (deviation D-types): see [Equal]. Comparing
 // values without differences does not allocate.
 func Compute(before, after any) Diff {
-	return computeInScope(before, after, full)
+	return computeInScope(before, after, fullScope)
 }
 
 // ComputeLeft is [Compute] without the keys that only the new mapping has, at any depth. Kopf: the diff of the left
 // scope. It reports whether all values of the old side have been applied to the new one, regardless of other values
 // there. A key with a null on the old side is compared. If one side as a whole is null, the result is that of Compute.
 func ComputeLeft(before, after any) Diff {
-	return computeInScope(before, after, left)
+	return computeInScope(before, after, leftScope)
 }
 
 // ComputeRight is [Compute] without the keys that only the old mapping has: the counterpart of [ComputeLeft].
 func ComputeRight(before, after any) Diff {
-	return computeInScope(before, after, right)
+	return computeInScope(before, after, rightScope)
 }
 
 // MaxDepth is the largest number of keys in the path of an item. A user can nest an object thousands of times, and the
@@ -119,16 +119,16 @@ const MaxDepth = 128
 type scope int
 
 const (
-	full  scope = iota // the keys of both sides
-	left               // the keys of the old side
-	right              // the keys of the new side
+	fullScope  scope = iota // the keys of both sides
+	leftScope               // the keys of the old side
+	rightScope              // the keys of the new side
 )
 
 const (
 	// shallow is the number of keys that a path may always have.
-	shallow = 8
+	minDepthLimit = 8
 	// mostPathKeys limits the number of keys in all paths of one diff: 16 MiB of string headers.
-	mostPathKeys = 1 << 20
+	maxPathKeys = 1 << 20
 )
 
 // computeInScope compares two values within a scope.
@@ -145,20 +145,21 @@ func computeInScope(before, after any, scope scope) Diff {
 type comparison struct {
 	scope         scope
 	before, after any // the compared values as a whole
-	deepest       int // the depth limit for comparing key by key; zero until it is computed
+	depthLimit    int // the depth limit for comparing key by key; zero until it is computed
 	items         Diff
 }
 
 // comparesKeyByKey reports whether mappings at this depth are compared key by key. It counts the keys only if the
 // values are deep, because that traverses both of them.
 func (c *comparison) comparesKeyByKey(depth int) bool {
-	if depth < shallow {
+	if depth < minDepthLimit {
 		return true
 	}
-	if c.deepest == 0 {
-		c.deepest = min(MaxDepth, max(shallow, mostPathKeys/max(countNestedKeys(c.before)+countNestedKeys(c.after), 1)))
+	if c.depthLimit == 0 {
+		c.depthLimit = min(MaxDepth, max(minDepthLimit,
+			maxPathKeys/max(countNestedKeys(c.before)+countNestedKeys(c.after), 1)))
 	}
-	return depth < c.deepest
+	return depth < c.depthLimit
 }
 
 // countNestedKeys returns the number of keys in a mapping and in all nested mappings, without those inside of lists.
@@ -204,7 +205,7 @@ func (c *comparison) compareNonNull(before, after any, depth int) {
 
 // compareMappings compares the keys in the order that [Diff] promises. A scope omits one of the first two groups.
 func (c *comparison) compareMappings(before, after map[string]any, depth int) {
-	if c.scope != left {
+	if c.scope != leftScope {
 		start := len(c.items)
 		for key, value := range after {
 			if _, both := before[key]; !both {
@@ -213,7 +214,7 @@ func (c *comparison) compareMappings(before, after map[string]any, depth int) {
 		}
 		c.sortByKey(start, depth)
 	}
-	if c.scope != right {
+	if c.scope != rightScope {
 		start := len(c.items)
 		for key, value := range before {
 			if _, both := after[key]; !both {
@@ -234,13 +235,13 @@ func (c *comparison) compareMappings(before, after map[string]any, depth int) {
 // mappingsDiffer reports whether comparing the mappings key by key would find a difference, by the same rules.
 func (c *comparison) mappingsDiffer(before, after map[string]any) bool {
 	for key, value := range after {
-		if _, both := before[key]; !both && c.scope != left && !isNull(value) {
+		if _, both := before[key]; !both && c.scope != leftScope && !isNull(value) {
 			return true
 		}
 	}
 	for key, value := range before {
 		other, both := after[key]
-		if both && c.valuesDiffer(value, other) || !both && c.scope != right && !isNull(value) {
+		if both && c.valuesDiffer(value, other) || !both && c.scope != rightScope && !isNull(value) {
 			return true
 		}
 	}

@@ -19,14 +19,14 @@ func FuzzCompute(f *testing.F) {
 		if len(first)+len(second) > 200 {
 			t.Skip("larger values only make the run slower")
 		}
-		before, after := grow(first), grow(second)
-		beforeCopy, afterCopy := grow(first), grow(second)
+		before, after := valueFromSeed(first), valueFromSeed(second)
+		beforeCopy, afterCopy := valueFromSeed(first), valueFromSeed(second)
 
 		whole := diff.Compute(before, after)
-		checkSelf(t, before)
-		checkApplied(t, whole, before, after)
-		checkScopes(t, whole, before, after)
-		checkReduced(t, whole, before, after)
+		requireNoSelfDiff(t, before)
+		requireApplicable(t, whole, before, after)
+		requireConsistentScopes(t, whole, before, after)
+		requireConsistentReduction(t, whole, before, after)
 
 		requireSame(t, "a second run", whole, diff.Compute(beforeCopy, afterCopy))
 		requireSame(t, "the old value after all checks", beforeCopy, before)
@@ -34,7 +34,7 @@ func FuzzCompute(f *testing.F) {
 	})
 }
 
-func checkSelf(t *testing.T, value any) {
+func requireNoSelfDiff(t *testing.T, value any) {
 	t.Helper()
 	if got := diff.Compute(value, value); got != nil {
 		t.Fatalf("a value differs from itself: %v", got)
@@ -44,16 +44,16 @@ func checkSelf(t *testing.T, value any) {
 	}
 }
 
-func checkApplied(t *testing.T, whole diff.Diff, before, after any) {
+func requireApplicable(t *testing.T, whole diff.Diff, before, after any) {
 	t.Helper()
 	result := before
 	for _, item := range whole {
 		value, _ := diff.ResolvePath(result, item.Path)
 		requireSame(t, "the old value of an item", item.Old, value)
-		result = with(result, item.Path, item.New)
+		result = replaceAt(result, item.Path, item.New)
 	}
-	requireSame(t, "the old value with the diff applied", bare(after), bare(result))
-	if same := cmp.Equal(bare(before), bare(after)); same != (whole == nil) {
+	requireSame(t, "the old value with the diff applied", withoutNulls(after), withoutNulls(result))
+	if same := cmp.Equal(withoutNulls(before), withoutNulls(after)); same != (whole == nil) {
 		t.Fatalf("values equal except for nulls: %v, but the diff is %v", same, whole)
 	}
 	if diff.Equal(before, after) && whole != nil {
@@ -61,27 +61,27 @@ func checkApplied(t *testing.T, whole diff.Diff, before, after any) {
 	}
 }
 
-func checkScopes(t *testing.T, whole diff.Diff, before, after any) {
+func requireConsistentScopes(t *testing.T, whole diff.Diff, before, after any) {
 	t.Helper()
 	left, right := diff.ComputeLeft(before, after), diff.ComputeRight(before, after)
 	for _, item := range slices.Concat(left, right) {
-		if !has(whole, item) {
+		if !containsItem(whole, item) {
 			t.Fatalf("an item of a scope is missing in the full diff: %v", item)
 		}
 	}
 	for _, item := range whole {
-		if !has(left, item) && !has(right, item) {
+		if !containsItem(left, item) && !containsItem(right, item) {
 			t.Fatalf("an item of the full diff is in neither scope: %v", item)
 		}
 	}
-	requireSame(t, "the right scope as the mirror of the left one", mirrored(diff.ComputeLeft(after, before)), right)
+	requireSame(t, "the right scope as the mirror of the left one", reverseDiff(diff.ComputeLeft(after, before)), right)
 }
 
-func has(d diff.Diff, item diff.Item) bool {
+func containsItem(d diff.Diff, item diff.Item) bool {
 	return slices.ContainsFunc(d, func(other diff.Item) bool { return cmp.Equal(item, other) })
 }
 
-func checkReduced(t *testing.T, whole diff.Diff, before, after any) {
+func requireConsistentReduction(t *testing.T, whole diff.Diff, before, after any) {
 	t.Helper()
 	requireSame(t, "the reduction to the root", whole, whole.Reduce(nil, before, after))
 	for _, field := range []diff.Path{{"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"a", "a", "a"}} {
@@ -99,10 +99,10 @@ func requireSame(t *testing.T, what string, want, got any) {
 	}
 }
 
-// grow makes a JSON value from any bytes, so that the fuzzer does not waste time on syntax. With few keys and
+// valueFromSeed makes a JSON value from any bytes, so that the fuzzer does not waste time on syntax. With few keys and
 // scalars, two values are likely to have equal parts. Numbers are integers only: cmp does not equate a float with an
 // integer.
-func grow(seed []byte) any {
+func valueFromSeed(seed []byte) any {
 	take := func() byte {
 		if len(seed) == 0 {
 			return 0
@@ -135,8 +135,8 @@ func grow(seed []byte) any {
 	return value(0)
 }
 
-// with returns the value with the part at the path replaced, or removed if the replacement is nil.
-func with(value any, path diff.Path, replacement any) any {
+// replaceAt returns the value with the part at the path replaced, or removed if the replacement is nil.
+func replaceAt(value any, path diff.Path, replacement any) any {
 	if len(path) == 0 {
 		return replacement
 	}
@@ -144,13 +144,13 @@ func with(value any, path diff.Path, replacement any) any {
 	if len(path) == 1 && replacement == nil {
 		delete(mapping, path[0])
 	} else {
-		mapping[path[0]] = with(mapping[path[0]], path[1:], replacement)
+		mapping[path[0]] = replaceAt(mapping[path[0]], path[1:], replacement)
 	}
 	return mapping
 }
 
-// bare returns the value without keys of mappings whose value is null. Lists do not change.
-func bare(value any) any {
+// withoutNulls returns the value without keys of mappings whose value is null. Lists do not change.
+func withoutNulls(value any) any {
 	mapping, ok := value.(object)
 	if !ok {
 		return value
@@ -158,13 +158,13 @@ func bare(value any) any {
 	result := object{}
 	for key, inner := range mapping {
 		if inner != nil {
-			result[key] = bare(inner)
+			result[key] = withoutNulls(inner)
 		}
 	}
 	return result
 }
 
-func mirrored(d diff.Diff) diff.Diff {
+func reverseDiff(d diff.Diff) diff.Diff {
 	opposite := map[diff.Operation]diff.Operation{
 		diff.Add: diff.Remove, diff.Remove: diff.Add, diff.Change: diff.Change,
 	}

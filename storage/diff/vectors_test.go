@@ -28,8 +28,8 @@ func TestVectorsDiff(t *testing.T) {
 		if !ok {
 			t.Fatalf("unknown scope %v", input["scope"])
 		}
-		got := items(compute(input["old"], input["new"]))
-		if delta := cmp.Diff(normal(sorted(want.Value)), normal(got)); delta != "" {
+		got := vectorItems(compute(input["old"], input["new"]))
+		if delta := cmp.Diff(withFloats(sortedItems(want.Value)), withFloats(got)); delta != "" {
 			t.Errorf("-want, +got:\n%s", delta)
 		}
 	})
@@ -50,13 +50,13 @@ func TestVectorsDiffReduce(t *testing.T) {
 		afterValue, _ := diff.ResolvePath(after, field)
 		got := map[string]any{
 			"path": keysOf(field),
-			"diff": items(diff.Compute(before, after).Reduce(field, before, after)),
+			"diff": vectorItems(diff.Compute(before, after).Reduce(field, before, after)),
 			"old":  beforeValue,
 			"new":  afterValue,
 		}
 		expected := vectors.Known(t, want.Value, "path", "diff", "old", "new")
-		expected["diff"] = sorted(expected["diff"])
-		if delta := cmp.Diff(normal(map[string]any(expected)), normal(got)); delta != "" {
+		expected["diff"] = sortedItems(expected["diff"])
+		if delta := cmp.Diff(withFloats(map[string]any(expected)), withFloats(got)); delta != "" {
 			t.Errorf("-want, +got:\n%s", delta)
 		}
 	})
@@ -83,13 +83,13 @@ func parseField(spec any) (diff.Path, error) {
 	return nil, fmt.Errorf("the field %v is neither null, a string nor a list", spec)
 }
 
-// items returns a diff in the form of the test vectors, sorted by path.
-func items(d diff.Diff) any {
+// vectorItems returns a diff in the form of the test vectors, sorted by path.
+func vectorItems(d diff.Diff) any {
 	list := []any{}
 	for _, item := range d {
 		list = append(list, []any{string(item.Op), keysOf(item.Path), item.Old, item.New})
 	}
-	return sorted(list)
+	return sortedItems(list)
 }
 
 func keysOf(path diff.Path) []any {
@@ -100,7 +100,7 @@ func keysOf(path diff.Path) []any {
 	return keys
 }
 
-func sorted(list any) any {
+func sortedItems(list any) any {
 	result := slices.Clone(list.([]any))
 	slices.SortStableFunc(result, func(a, b any) int {
 		return strings.Compare(fmt.Sprintf("%q", a.([]any)[1]), fmt.Sprintf("%q", b.([]any)[1]))
@@ -108,8 +108,8 @@ func sorted(list any) any {
 	return result
 }
 
-// normal turns all numbers into floats, because the test vectors distinguish 1 from 1.0 in their text only.
-func normal(value any) any {
+// withFloats turns all numbers into floats, because the test vectors distinguish 1 from 1.0 in their text only.
+func withFloats(value any) any {
 	return vectors.Leaves(value, func(leaf any) any {
 		if number, ok := leaf.(int64); ok {
 			return float64(number)

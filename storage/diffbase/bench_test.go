@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// handled returns an object that the operator has handled before, with its essence.
-func handled(b *testing.B, storage diffbase.Storage, o objects.Object) (body object, essence diffbase.Essence) {
+// handledObject returns an object that the operator has handled before, with its essence.
+func handledObject(b *testing.B, storage diffbase.Storage, o objects.Object) (body object, essence diffbase.Essence) {
 	b.Helper()
 	body = o.Tree()
 	essence, err := storage.Build(body, nil)
@@ -20,14 +20,14 @@ func handled(b *testing.B, storage diffbase.Storage, o objects.Object) (body obj
 	if err := storage.Store(patch, body, essence); err != nil {
 		b.Fatalf("cannot store: %v", err)
 	}
-	return merged(body, patch), essence
+	return mergePatched(body, patch), essence
 }
 
 func BenchmarkBuild(b *testing.B) {
 	storage := diffbase.Annotations{}
-	fields := map[string][]diff.Path{"Plain": nil, "StatusFields": paths("status.phase", "status.conditions")}
+	fields := map[string][]diff.Path{"Plain": nil, "StatusFields": pathsOf("status.phase", "status.conditions")}
 	for _, o := range objects.All {
-		body, _ := handled(b, storage, o)
+		body, _ := handledObject(b, storage, o)
 		for name, extra := range fields {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
@@ -44,7 +44,7 @@ func BenchmarkBuild(b *testing.B) {
 func BenchmarkFetch(b *testing.B) {
 	storage := diffbase.Annotations{}
 	for _, o := range objects.All {
-		body, _ := handled(b, storage, o)
+		body, _ := handledObject(b, storage, o)
 		b.Run(o.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -59,7 +59,7 @@ func BenchmarkFetch(b *testing.B) {
 func BenchmarkStore(b *testing.B) {
 	storage := diffbase.Annotations{}
 	for _, o := range objects.All {
-		body, essence := handled(b, storage, o)
+		body, essence := handledObject(b, storage, o)
 		b.Run(o.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-func paths(specs ...string) []diff.Path {
+func pathsOf(specs ...string) []diff.Path {
 	var paths []diff.Path
 	for _, spec := range specs {
 		paths = append(paths, diff.ParsePath(spec))
@@ -51,14 +51,14 @@ func TestBuildErrors(t *testing.T) {
 			reason:  "an extra field inside a list is an error",
 			storage: diffbase.Annotations{},
 			body:    object{"spec": object{"items": []any{}}},
-			extra:   paths("spec.items.0"),
+			extra:   pathsOf("spec.items.0"),
 			names:   "spec.items",
 		},
 		"ExtraInsideNullOfStatus": {
 			reason:  "an extra field inside a null is an error",
 			storage: diffbase.Multi{diffbase.Annotations{}},
 			body:    object{"status": object{"phase": nil}},
-			extra:   paths("status.phase.name"),
+			extra:   pathsOf("status.phase.name"),
 			names:   "status.phase",
 		},
 		"IgnoredRoot": {
@@ -75,7 +75,7 @@ func TestBuildErrors(t *testing.T) {
 			reason:  "a text in place of the operator's own status is an error",
 			storage: diffbase.Status{},
 			body:    object{"status": object{"kopf": "text"}},
-			extra:   paths("status"),
+			extra:   pathsOf("status"),
 			names:   "kopf",
 		},
 	}
@@ -138,7 +138,7 @@ func TestBuild(t *testing.T) {
 			reason:  "exactly the extra fields are added",
 			storage: diffbase.Annotations{Prefix: "example.org"},
 			body:    everything,
-			extra: paths(
+			extra: pathsOf(
 				"status.phase", "status.conditions", "spec.size", "metadata.name", "kind", "status.absent.at.all",
 			),
 			want: diffbase.Essence{
@@ -153,10 +153,10 @@ func TestBuild(t *testing.T) {
 		"IgnoredFields": {
 			reason: "ignored fields are removed last, with mappings that become empty; missing ones are skipped",
 			storage: diffbase.Status{
-				IgnoredFields: paths("spec.tuning.cache", "metadata.labels.tier", "spec.size.unit", "status.phase"),
+				IgnoredFields: pathsOf("spec.tuning.cache", "metadata.labels.tier", "spec.size.unit", "status.phase"),
 			},
 			body:  everything,
-			extra: paths("status.phase"),
+			extra: pathsOf("status.phase"),
 			want: diffbase.Essence{
 				"metadata": object{"annotations": object{"note": "by hand"}},
 				"spec":     object{"size": int64(3)},

@@ -12,7 +12,7 @@ import (
 
 // lastApplied is the annotation in which kubectl stores the applied configuration. It is ignored, because each of its
 // changes also shows elsewhere in the object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+const lastAppliedKey = "kubectl.kubernetes.io/last-applied-configuration"
 
 // buildEssence returns the essence with which all storages begin. It still has the ignored fields and the storage's own
 // fields. The own names are annotations that the caller removes later; they are removed here already, so that the
@@ -60,7 +60,7 @@ func userMetadata(metadata, annotations map[string]any) map[string]any {
 // annotations, it returns the same mapping and does not allocate.
 func configurationAnnotations(annotations map[string]any, own []string) map[string]any {
 	marked := keys.MarkedPrefixes(annotations)
-	_, applied := annotations[lastApplied]
+	_, applied := annotations[lastAppliedKey]
 	if marked == nil && !applied && !slices.ContainsFunc(own, func(name string) bool {
 		_, ok := annotations[name]
 		return ok
@@ -69,7 +69,7 @@ func configurationAnnotations(annotations map[string]any, own []string) map[stri
 	}
 	remaining := make(map[string]any, len(annotations))
 	for name, value := range annotations {
-		if name != lastApplied && !slices.Contains(own, name) && !marked.CoversKey(name) {
+		if name != lastAppliedKey && !slices.Contains(own, name) && !marked.CoversKey(name) {
 			remaining[name] = value
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// inStatus is a user's storage around a known one. It keeps the essence in the status.
-type inStatus struct{ diffbase.Annotations }
+// statusStorage is a user's storage around a known one. It keeps the essence in the status.
+type statusStorage struct{ diffbase.Annotations }
 
-func (inStatus) Fetch(body map[string]any) (diffbase.Essence, error) {
+func (statusStorage) Fetch(body map[string]any) (diffbase.Essence, error) {
 	status, _ := body["status"].(map[string]any)
 	return status, nil
 }
@@ -36,29 +36,30 @@ func TestFetchLikely(t *testing.T) {
 		want    bool
 	}{
 		"Ours": {"a stored text that would be written again is not read",
-			diffbase.Annotations{}, annotated(object{key: ours}), true},
+			diffbase.Annotations{}, objectWithAnnotations(object{key: ours}), true},
 		"Several": {
 			"the first of several storages decides",
-			diffbase.Multi{own, diffbase.Status{}}, annotated(object{other: ours}), true,
+			diffbase.Multi{own, diffbase.Status{}}, objectWithAnnotations(object{other: ours}), true,
 		},
 		"Absent": {"a missing annotation has no essence",
-			diffbase.Annotations{}, annotated(object{"x": "y"}), false},
+			diffbase.Annotations{}, objectWithAnnotations(object{"x": "y"}), false},
 		"NoMetadata": {"an object without metadata has no essence", diffbase.Annotations{}, object{}, false},
 		"Malformed":  {"malformed metadata is left to Fetch", diffbase.Annotations{}, object{"metadata": "x"}, false},
 		"Edited": {
 			"a text of another essence is read", diffbase.Annotations{},
-			annotated(object{key: `{"spec":{"a":"\u00fc","b":2}}` + "\n"}), false,
+			objectWithAnnotations(object{key: `{"spec":{"a":"\u00fc","b":2}}` + "\n"}), false,
 		},
-		"Longer": {"a longer text is read", diffbase.Annotations{}, annotated(object{key: ours + "\n"}), false},
+		"Longer": {"a longer text is read", diffbase.Annotations{}, objectWithAnnotations(object{key: ours + "\n"}),
+			false},
 		"NotOurs": {
 			"a text of another client without the final line break is read", diffbase.Annotations{},
-			annotated(object{key: `{"spec":{"a":"\u00fc","b":1}}`}), false,
+			objectWithAnnotations(object{key: `{"spec":{"a":"\u00fc","b":1}}`}), false,
 		},
 		"NoText": {"an annotation that is not a text is read",
-			diffbase.Annotations{}, annotated(object{key: int64(5)}), false},
+			diffbase.Annotations{}, objectWithAnnotations(object{key: int64(5)}), false},
 		"Beside": {
 			"a storage without an essence is skipped", diffbase.Multi{diffbase.Status{}, own},
-			annotated(object{other: ours}), true,
+			objectWithAnnotations(object{other: ours}), true,
 		},
 		"Behind": {
 			"an essence in the status is read", diffbase.Multi{diffbase.Status{}, own},
@@ -68,14 +69,15 @@ func TestFetchLikely(t *testing.T) {
 			}, false,
 		},
 		"Around": {
-			"a user's storage around a known one is read with its own Fetch", inStatus{},
+			"a user's storage around a known one is read with its own Fetch", statusStorage{},
 			object{"metadata": object{"annotations": object{key: ours}}, "status": object{"spec": "x"}}, false,
 		},
 		"AmongOthers": {
-			"a user's storage among others is read with its own Fetch", diffbase.Multi{inStatus{}},
+			"a user's storage among others is read with its own Fetch", diffbase.Multi{statusStorage{}},
 			object{"metadata": object{"annotations": object{key: ours}}, "status": object{"spec": "x"}}, false,
 		},
-		"NoStorage": {"without storages, there is no essence", diffbase.Multi{}, annotated(object{key: ours}), false},
+		"NoStorage": {"without storages, there is no essence", diffbase.Multi{},
+			objectWithAnnotations(object{key: ours}), false},
 	}
 	for name, tc := range tests {
 		if got := returnsEssence(tc.storage, tc.body, essence); got != tc.want {
@@ -102,11 +104,11 @@ func FuzzFetchLikely(f *testing.F) {
 	const key = "kopf.zalando.org/last-handled-configuration"
 	storage := diffbase.Annotations{}
 	f.Fuzz(func(t *testing.T, present, text string) {
-		now, err := storage.Fetch(annotated(object{key: present}))
+		now, err := storage.Fetch(objectWithAnnotations(object{key: present}))
 		if err != nil || now == nil {
 			return
 		}
-		body := annotated(object{key: text + "\n"})
+		body := objectWithAnnotations(object{key: text + "\n"})
 		fetched, err := storage.Fetch(body)
 		if returnsEssence(storage, body, now) && (err != nil || !diff.Equal(now, fetched)) {
 			t.Fatalf("%q is taken for %v, but is read as %v, %v", text, now, fetched, err)

@@ -79,7 +79,7 @@ func FuzzFetch(f *testing.F) {
 	}
 	const key = "kopf.zalando.org/last-handled-configuration"
 	f.Fuzz(func(t *testing.T, text string) {
-		fetched, err := diffbase.Annotations{}.Fetch(annotated(object{key: text}))
+		fetched, err := diffbase.Annotations{}.Fetch(objectWithAnnotations(object{key: text}))
 		var malformed *diffbase.MalformedError
 		if err != nil && !errors.As(err, &malformed) {
 			t.Fatalf("got error %v, want a malformed one", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-func annotated(annotations object) object {
+func objectWithAnnotations(annotations object) object {
 	return object{"metadata": object{"annotations": annotations}}
 }
 
@@ -30,13 +30,13 @@ func TestFetchMalformed(t *testing.T) {
 		"Cut": {
 			reason:  "an incomplete essence is an error",
 			storage: diffbase.Annotations{},
-			body:    annotated(object{"kopf.zalando.org/last-handled-configuration": `{"spec":`}),
+			body:    objectWithAnnotations(object{"kopf.zalando.org/last-handled-configuration": `{"spec":`}),
 			where:   "annotation kopf.zalando.org/last-handled-configuration",
 		},
 		"List": {
 			reason:  "a list is an error, on which Kopf fails later",
 			storage: diffbase.Annotations{Prefix: "example.org", Key: "seen"},
-			body:    annotated(object{"example.org/seen": `[]`}),
+			body:    objectWithAnnotations(object{"example.org/seen": `[]`}),
 			where:   "annotation example.org/seen",
 		},
 		"NotFirst": {
@@ -171,7 +171,7 @@ func TestStoredIsFetched(t *testing.T) {
 			if err := storage.Store(patch, body, essence); err != nil {
 				t.Fatalf("cannot store: %v", err)
 			}
-			stored := merged(body, patch)
+			stored := mergePatched(body, patch)
 			fetched, err := storage.Fetch(stored)
 			if delta := cmp.Diff(essence, fetched); delta != "" || err != nil {
 				t.Errorf("got error %v; -built, +fetched:\n%s", err, delta)
@@ -184,15 +184,15 @@ func TestStoredIsFetched(t *testing.T) {
 	}
 }
 
-// merged returns the object after the merge-patch, which only adds mappings and values.
-func merged(body, patch object) object {
+// mergePatched returns the object after the merge-patch, which only adds mappings and values.
+func mergePatched(body, patch object) object {
 	result := object{}
 	for key, value := range body {
 		result[key] = value
 	}
 	for key, value := range patch {
 		if inner, ok := value.(object); ok {
-			value = merged(asObject(body[key]), inner)
+			value = mergePatched(asObject(body[key]), inner)
 		}
 		result[key] = value
 	}

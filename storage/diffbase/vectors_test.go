@@ -49,7 +49,7 @@ func TestVectorsDiffbaseStore(t *testing.T) {
 		if err := storage.Store(patch, body, essence); err != nil {
 			return nil, err
 		}
-		return map[string]any{"essence": recorded(essence), "patch": patch}, nil
+		return map[string]any{"essence": vectorEssence(essence), "patch": patch}, nil
 	})
 }
 
@@ -68,9 +68,9 @@ func TestVectorsDiffbaseFetch(t *testing.T) {
 	})
 }
 
-// recorded returns an essence in the form of the vectors, which hold floats with six decimals. The patch is not
+// vectorEssence returns an essence in the form of the vectors, which hold floats with six decimals. The patch is not
 // changed, so the test loses nothing.
-func recorded(value any) any {
+func vectorEssence(value any) any {
 	return vectors.Leaves(value, func(leaf any) any {
 		if number, ok := leaf.(float64); ok && math.Abs(number) < 1<<32 {
 			return math.Round(number*1e6) / 1e6

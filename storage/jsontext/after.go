@@ -21,7 +21,7 @@ func NewAfter(text []byte, former *LazyObject) *LazyObject {
 	// If this fails, the object stays encoded, and Value decodes the whole text or returns its error.
 	if value, ok := decodeAfter(text, former.text, former.value, comparedLevels); ok {
 		// Value must not decode the text a second time.
-		o.once.Do(func() {
+		o.decodeOnce.Do(func() {
 			o.value = value
 			o.decoded.Store(true)
 		})
@@ -30,13 +30,13 @@ func NewAfter(text []byte, former *LazyObject) *LazyObject {
 }
 
 // widest is the largest number of keys in a mapping that is compared key by key. The members are kept on the stack.
-const widest = 16
+const maxComparedKeys = 16
 
 // decodeAfter decodes one mapping by comparing it with its former state. It returns false if the whole text must be
 // decoded instead, because the decoder could return another value or an error.
 func decodeAfter(text, formerText []byte, former map[string]any, levels int) (value map[string]any, ok bool) {
 	// The arrays stay on the stack, as the members are needed only in this call.
-	var room [2][widest]RawMember
+	var room [2][maxComparedKeys]RawMember
 	before, ok := plainMembers(room[0][:0], formerText)
 	if !ok {
 		return nil, false

@@ -19,8 +19,8 @@ func decodedObject(t *testing.T, text string) *jsontext.LazyObject {
 	return o
 }
 
-// same returns whether two mappings are the same map.
-func same(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+// isSameMap returns whether two mappings are the same map.
+func isSameMap(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
 func TestAfterShares(t *testing.T) {
 	former := decodedObject(t, `{"kind":"K","metadata":{"name":"n","labels":{"a":"b"},"resourceVersion":"1"},
@@ -39,7 +39,7 @@ func TestAfterShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	metadata := func(value map[string]any) map[string]any { m, _ := value["metadata"].(map[string]any); return m }
-	if !same(was["spec"], is["spec"]) || !same(metadata(was)["labels"], metadata(is)["labels"]) {
+	if !isSameMap(was["spec"], is["spec"]) || !isSameMap(metadata(was)["labels"], metadata(is)["labels"]) {
 		t.Error("unchanged parts were decoded again")
 	}
 	want := map[string]any{
@@ -73,18 +73,20 @@ var pairs = map[string]struct{ reason, former, later string }{
 	"Null": {"a null is a value", `{"a":null,"b":{"c":null}}`, `{"a":null,"b":{"c":null,"d":null}}`},
 	"Numbers": {"a number with another text can have another type",
 		`{"a":{"b":1},"c":1e3}`, `{"a":{"b":1.0},"c":1e3}`},
-	"Huge":     {"an integer beyond int64 is read", `{"a":1}`, `{"a":18446744073709551615}`},
-	"TooHuge":  {"a number beyond float64 is an error", `{"a":1}`, `{"a":{"b":1e999}}`},
-	"Broken":   {"invalid UTF-8 is replaced", "{\"a\":{\"\xff\":1}}", "{\"a\":{\"\xff\":1,\"b\":2}}"},
-	"Wide":     {"an object with too many keys to compare is read correctly", wide(1, 40), wide(2, 40)},
-	"WideNow":  {"a later object with too many keys to compare is read correctly", wide(1, 20), wide(1, 40)},
+	"Huge":    {"an integer beyond int64 is read", `{"a":1}`, `{"a":18446744073709551615}`},
+	"TooHuge": {"a number beyond float64 is an error", `{"a":1}`, `{"a":{"b":1e999}}`},
+	"Broken":  {"invalid UTF-8 is replaced", "{\"a\":{\"\xff\":1}}", "{\"a\":{\"\xff\":1,\"b\":2}}"},
+	"Wide": {"an object with too many keys to compare is read correctly", objectWithKeys(1, 40),
+		objectWithKeys(2, 40)},
+	"WideNow": {"a later object with too many keys to compare is read correctly", objectWithKeys(1, 20),
+		objectWithKeys(1, 40)},
 	"NoObject": {"a later text without an object is read correctly", `{"a":1}`, `null`},
 	"Deep": {"levels below those that are compared are decoded as a whole",
 		`{"a":{"b":{"c":{"d":1}}}}`, `{"a":{"b":{"c":{"d":2}}}}`},
 }
 
-// wide returns an object with the given number of keys.
-func wide(value, keys int) string {
+// objectWithKeys returns an object with the given number of keys.
+func objectWithKeys(value, keys int) string {
 	text := `{"a":1`
 	for i := range keys {
 		text += fmt.Sprintf(`,"key%d":%d`, i, value)
@@ -94,7 +96,7 @@ func wide(value, keys int) string {
 
 func TestAfterIsWhatTheTextSays(t *testing.T) {
 	for name, tc := range pairs {
-		t.Run(name, func(t *testing.T) { checkAfter(t, tc.reason, []byte(tc.former), []byte(tc.later)) })
+		t.Run(name, func(t *testing.T) { requireAfter(t, tc.reason, []byte(tc.former), []byte(tc.later)) })
 	}
 	for name, former := range map[string]*jsontext.LazyObject{
 		"None": nil, "Value": jsontext.NewFromValue(map[string]any{"a": int64(2)}),
@@ -107,7 +109,7 @@ func TestAfterIsWhatTheTextSays(t *testing.T) {
 	}
 }
 
-func checkAfter(t *testing.T, reason string, formerText, text []byte) {
+func requireAfter(t *testing.T, reason string, formerText, text []byte) {
 	t.Helper()
 	former := jsontext.New(formerText)
 	_, _ = former.Value()
@@ -128,6 +130,6 @@ func FuzzAfter(f *testing.F) {
 				t.Skip("objects have well-formed texts")
 			}
 		}
-		checkAfter(t, "fuzzed", former, later)
+		requireAfter(t, "fuzzed", former, later)
 	})
 }

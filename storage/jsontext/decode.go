@@ -41,10 +41,10 @@ func DecodeObject(text []byte) (object map[string]any, err error) {
 }
 
 // deepest is the largest depth of values in plain texts. It limits the recursion.
-const deepest = 100
+const maxPlainDepth = 100
 
 // mostKept limits the buffers of pooled decoders: the number of values, and the bytes of an unescaped string.
-const mostKept = 16 << 10
+const maxPooledSize = 16 << 10
 
 // decoder has the buffers that the next text can reuse.
 type decoder struct {
@@ -53,7 +53,7 @@ type decoder struct {
 	keys   []string
 	values []any
 	names  keyCache
-	deep   int    // the depth of the current value
+	depth  int    // the depth of the current value
 	runes  []byte // the unescaped form of a string with escapes
 }
 
@@ -71,11 +71,11 @@ func decodePlain(text []byte) (value any, plain bool) {
 // returnToPool empties the decoder, which may have values of a text that was not plain, and returns it to the pool.
 func (d *decoder) returnToPool() {
 	// One large text must not occupy memory permanently.
-	if cap(d.values) > mostKept || cap(d.runes) > mostKept {
+	if cap(d.values) > maxPooledSize || cap(d.runes) > maxPooledSize {
 		return
 	}
 	d.truncateStacks(0, 0)
-	d.deep = 0
+	d.depth = 0
 	decoders.Put(d)
 }
 
@@ -104,11 +104,11 @@ func (d *decoder) decodeValue(text []byte, at int) (value any, after int) {
 		return string(found), ifPlain(plain, after)
 	case '{', '[':
 		// The other decoder has a limit of its own, and an error for it.
-		if d.deep++; d.deep > deepest {
+		if d.depth++; d.depth > maxPlainDepth {
 			return nil, 0
 		}
 		value, after = d.decodeComposite(text, at)
-		d.deep--
+		d.depth--
 		return value, after
 	case 't':
 		return true, skipLiteral(text, at, "true")

@@ -15,7 +15,7 @@ import (
 )
 
 // all are texts with all parts of the syntax.
-var all = slices.Concat(values, numbers, strung, broken)
+var all = slices.Concat(values, numbers, stringTexts, malformedTexts)
 
 var (
 	values = []string{
@@ -30,22 +30,22 @@ var (
 		`[9223372036854775808,123456789012345678901]`, `[1.5,1e3,1E-2,-0.0,0.1e+1]`, `[1e999]`, `[01]`, `[-]`, `[1.]`,
 		`[.5]`, `[1e]`, `[+1]`, `[1_0]`, `[--1]`, `[-01]`, `[1-1]`, `1 2`, `1.5`, `-`, `NaN`,
 	}
-	strung = []string{
+	stringTexts = []string{
 		`"\"\\\/\b\f\n\r\t"`, `"\u0041\u00e4\u20ac\u0000\uFFFF"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`,
 		`"\u12"`, `"\u12g4"`, `"\u"`, `"\x"`, `"\`, `"\\`, `"\\\"`, `"\\\\"`, `{"\n":"\\n"}`, `{"a\u0041":1}`,
 		`{"\x":1}`, `"ä€😀"`, `"a long text with ä in it"`, `"a"b`, `'a'`, "\"\xff\"", "\"a long text with \xc3\"",
 		"\"\x7f\"", "\"\x01\"", "\"a longer text with \x1f in it\"", "\"a longer text with ä and \x1f in it\"",
 		"\"\n\"", "{\"\x01\":1}",
 	}
-	broken = []string{
+	malformedTexts = []string{
 		`{"a`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{,}`, `{a:1}`, `{"a" 1}`, `{1:1}`, `{"a":}`,
 		`{"a":1 "b":2}`, `{"a":1]`, `[`, `[1`, `[1,`, `[1,]`, `[,]`, `[1 2]`, `[1}`, `]`, `}`, `{]`, `[}`, `tru`, `nul`,
 		`truex`, `nulls`, `fals`, `True`, ``, ` `, `{"a":1}}`, `{} {}`, "\ufeff{}",
 	}
 )
 
-// sameAsKubernetes compares the result with that of the decoder of sigs.k8s.io/json.
-func sameAsKubernetes(t *testing.T, text string) {
+// requireSameAsKubernetes compares the result with that of the decoder of sigs.k8s.io/json.
+func requireSameAsKubernetes(t *testing.T, text string) {
 	t.Helper()
 	var want any
 	failed := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
@@ -67,12 +67,12 @@ func sameAsKubernetes(t *testing.T, text string) {
 
 func TestDecoding(t *testing.T) {
 	for _, text := range all {
-		sameAsKubernetes(t, text)
+		requireSameAsKubernetes(t, text)
 	}
 	for _, o := range objects.All {
-		sameAsKubernetes(t, string(o.Text))
+		requireSameAsKubernetes(t, string(o.Text))
 		for at := range o.Text {
-			sameAsKubernetes(t, string(o.Text[:at]))
+			requireSameAsKubernetes(t, string(o.Text[:at]))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func FuzzDecoding(f *testing.F) {
 	for _, o := range objects.All {
 		f.Add(string(o.Text))
 	}
-	f.Fuzz(sameAsKubernetes)
+	f.Fuzz(requireSameAsKubernetes)
 }
 
 // TestValuesShareNothing shows that a caller may change a value or its text without an effect on other values.

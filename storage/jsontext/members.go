@@ -5,8 +5,8 @@ type RawMember struct {
 	// Key is the text between the quotes, with its escapes, and Value is the text of the value. Both are parts of the
 	// text.
 	Key, Value []byte
-	// At is the position of the member, which is the quote of its key, and End is the position after it.
-	At, End int
+	// Start is the position of the member, which is the quote of its key, and End is the position after it.
+	Start, End int
 }
 
 // EachMember calls show for every member of an object in their order. It returns false if the text is not an object, or
@@ -18,12 +18,12 @@ func EachMember(text []byte, show func(RawMember)) (whole bool) {
 		return false
 	}
 	for at = skipSpace(text, at+1); at < len(text) && text[at] == '"'; {
-		m := RawMember{At: at}
+		m := RawMember{Start: at}
 		if at = SkipString(text, at); at == 0 {
 			return false
 		}
 		// Without the quotes.
-		m.Key = text[m.At+1 : at-1]
+		m.Key = text[m.Start+1 : at-1]
 		if at = skipSpace(text, at); at >= len(text) || text[at] != ':' {
 			return false
 		}
@@ -48,7 +48,7 @@ func EachElement(text []byte, show func(RawMember)) (whole bool) {
 		return false
 	}
 	for at = skipSpace(text, at+1); at < len(text) && text[at] != ']'; {
-		m := RawMember{At: at, End: skipValue(text, at)}
+		m := RawMember{Start: at, End: skipValue(text, at)}
 		if m.End == 0 {
 			return false
 		}

@@ -11,11 +11,11 @@ import (
 
 func TestMembersAndElements(t *testing.T) {
 	tests := map[string]struct {
-		reason, text string
-		members      []string
-		whole        bool
-		elements     []string
-		list         bool
+		reason, text    string
+		members         []string
+		wantWholeObject bool
+		elements        []string
+		wantWholeList   bool
 	}{
 		"Object": {
 			"an object with values of all types and white space anywhere is whole",
@@ -60,20 +60,20 @@ func TestMembersAndElements(t *testing.T) {
 			var members, elements []string
 			whole := jsontext.EachMember([]byte(tc.text), func(m jsontext.RawMember) {
 				members = append(members, string(m.Key)+"="+string(m.Value))
-				if tc.text[m.At] != '"' || tc.text[m.End-len(m.Value):m.End] != string(m.Value) {
-					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Key, m.At, m.End)
+				if tc.text[m.Start] != '"' || tc.text[m.End-len(m.Value):m.End] != string(m.Value) {
+					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Key, m.Start, m.End)
 				}
 			})
 			list := jsontext.EachElement([]byte(tc.text), func(m jsontext.RawMember) {
 				elements = append(elements, string(m.Value))
-				if tc.text[m.At:m.End] != string(m.Value) {
-					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Value, m.At, m.End)
+				if tc.text[m.Start:m.End] != string(m.Value) {
+					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Value, m.Start, m.End)
 				}
 			})
-			if d := cmp.Diff(tc.members, members); d != "" || whole != tc.whole {
+			if d := cmp.Diff(tc.members, members); d != "" || whole != tc.wantWholeObject {
 				t.Errorf("%s: whole is %v, -want, +got:\n%s", tc.reason, whole, d)
 			}
-			if d := cmp.Diff(tc.elements, elements); d != "" || list != tc.list {
+			if d := cmp.Diff(tc.elements, elements); d != "" || list != tc.wantWholeList {
 				t.Errorf("%s: a whole list is %v, -want, +got:\n%s", tc.reason, list, d)
 			}
 		})

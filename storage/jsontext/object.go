@@ -14,11 +14,11 @@ type LazyObject struct {
 	text []byte
 	from ObjectSource // nil if the object was made of a text or a value
 
-	rendering sync.Once   // makes the text of a source
-	once      sync.Once   // decodes the text
-	decoded   atomic.Bool // value is set; read without waiting for once
-	value     map[string]any
-	err       error
+	renderOnce sync.Once   // makes the text of a source
+	decodeOnce sync.Once   // decodes the text
+	decoded    atomic.Bool // value is set; read without waiting for once
+	value      map[string]any
+	err        error
 }
 
 // ObjectSource is the origin of an object that is not JSON, such as a protobuf message. All methods may be called
@@ -61,7 +61,7 @@ func (o *LazyObject) Text() []byte {
 	}
 	if o.from != nil {
 		// Concurrent callers wait for the first one. An error is kept and returned by Value.
-		o.rendering.Do(func() { o.text, o.err = o.from.JSON() })
+		o.renderOnce.Do(func() { o.text, o.err = o.from.JSON() })
 	}
 	return o.text
 }
@@ -93,7 +93,7 @@ func (o *LazyObject) Value() (map[string]any, error) {
 	}
 	if o.Text() != nil {
 		// The flag is set last: a reader that sees it also sees the value.
-		o.once.Do(func() {
+		o.decodeOnce.Do(func() {
 			value, err := DecodeObject(o.text)
 			if err != nil {
 				o.err = fmt.Errorf("decoding a JSON object: %w", err)

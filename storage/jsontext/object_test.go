@@ -92,23 +92,23 @@ func TestValues(t *testing.T) {
 
 // source is an object with a number, whose metadata is available separately.
 type source struct {
-	asked  []string
-	broken bool
+	requestedForms []string
+	wantWhenBroken bool
 }
 
 var errBroken = errors.New("the source is broken")
 
 func (s *source) JSON() ([]byte, error) {
-	s.asked = append(s.asked, "JSON")
-	if s.broken {
+	s.requestedForms = append(s.requestedForms, "JSON")
+	if s.wantWhenBroken {
 		return nil, errBroken
 	}
 	return []byte(`{"metadata":{"uid":"u","labels":{"a":"b"}},"a":1}`), nil
 }
 
 func (s *source) MetadataJSON() ([]byte, error) {
-	s.asked = append(s.asked, "metadata")
-	if s.broken {
+	s.requestedForms = append(s.requestedForms, "metadata")
+	if s.wantWhenBroken {
 		return nil, errBroken
 	}
 	return []byte(`{"metadata":{"uid":"u","labels":{"a":"b"}}}`), nil
@@ -116,20 +116,20 @@ func (s *source) MetadataJSON() ([]byte, error) {
 
 func (s *source) DecodeInto(into any) bool {
 	number, is := into.(*int)
-	if is && !s.broken {
+	if is && !s.wantWhenBroken {
 		*number = 1
 	}
-	return is && !s.broken
+	return is && !s.wantWhenBroken
 }
 
 // TestSources shows that a source encodes its object only for callers that need JSON, and only once.
 func TestSources(t *testing.T) {
 	tests := map[string]struct {
-		reason string
-		ask    func(*jsontext.LazyObject) any
-		want   any
-		asked  []string
-		broken any // the result with a broken source
+		reason         string
+		call           func(*jsontext.LazyObject) any
+		want           any
+		wantForms      []string
+		wantWhenBroken any // the result with a broken source
 	}{
 		"Encoded": {"Encoded does not need the source",
 			func(o *jsontext.LazyObject) any { return o.IsEncoded() }, true, nil, true},
@@ -168,14 +168,14 @@ func TestSources(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var whole source
-			if d := cmp.Diff(tc.want, tc.ask(jsontext.NewFromSource(&whole))); d != "" {
+			if d := cmp.Diff(tc.want, tc.call(jsontext.NewFromSource(&whole))); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
-			if d := cmp.Diff(tc.asked, whole.asked); d != "" {
+			if d := cmp.Diff(tc.wantForms, whole.requestedForms); d != "" {
 				t.Errorf("%s: -want, +asked for:\n%s", tc.reason, d)
 			}
-			got := tc.ask(jsontext.NewFromSource(&source{broken: true}))
-			if d := cmp.Diff(tc.broken, got, cmpopts.EquateErrors()); d != "" {
+			got := tc.call(jsontext.NewFromSource(&source{wantWhenBroken: true}))
+			if d := cmp.Diff(tc.wantWhenBroken, got, cmpopts.EquateErrors()); d != "" {
 				t.Errorf("%s: with a broken source: -want, +got:\n%s", tc.reason, d)
 			}
 		})

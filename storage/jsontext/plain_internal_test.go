@@ -19,8 +19,8 @@ func TestPlain(t *testing.T) {
 		`[0.5,1.5,-2.25,1e3,1E+3,1e-3,9223372036854775807,18446744073709551616]`,
 		`"\"\\\/\b\f\n\r\t\u0041\u00e4"`, `"a\u0041"`, `{"a\"b\\":"\u0041"}`, `"ä"`, `"` + long + `"`, `"eight..."`,
 		"\"\x7f and eight more\"", `"~~~~~~~~"`, `"        "`, `"        ä"`, `" "`,
-		strings.Repeat("[", deepest) + strings.Repeat("]", deepest),
-		strings.Repeat("[[],", deepest-1) + "1" + strings.Repeat("]", deepest-1),
+		strings.Repeat("[", maxPlainDepth) + strings.Repeat("]", maxPlainDepth),
+		strings.Repeat("[[],", maxPlainDepth-1) + "1" + strings.Repeat("]", maxPlainDepth-1),
 	} {
 		value, plain := decodePlain([]byte(text))
 		var want any
@@ -32,7 +32,8 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	for reason, text := range map[string]string{
-		"nesting beyond the limit":                   strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1),
+		"nesting beyond the limit": strings.Repeat("[", maxPlainDepth+1) + strings.Repeat("]",
+			maxPlainDepth+1),
 		"a surrogate pair":                           `"\ud83d\ude00"`,
 		"invalid UTF-8":                              "\"\xff\"",
 		"invalid UTF-8 at the end":                   "\"eight...\x80\"",
@@ -74,8 +75,8 @@ func TestDecodersForget(t *testing.T) {
 	for _, text := range []string{whole, whole[:len(whole)-2], `[[[["a"`, `{"a":{"b":{`} {
 		d.decodeValue([]byte(text), 0)
 		d.returnToPool()
-		if len(d.keys) > 0 || len(d.values) > 0 || d.deep != 0 {
-			t.Errorf("%s: %v, %v and %d are left", text, d.keys, d.values, d.deep)
+		if len(d.keys) > 0 || len(d.values) > 0 || d.depth != 0 {
+			t.Errorf("%s: %v, %v and %d are left", text, d.keys, d.values, d.depth)
 		}
 		for i, value := range d.values[:cap(d.values)] {
 			if value != nil || i < cap(d.keys) && d.keys[:cap(d.keys)][i] != "" {
@@ -89,7 +90,8 @@ func TestNames(t *testing.T) {
 	var known keyCache
 	at := func(name string) *byte { return unsafe.StringData(known.internKey([]byte(name))) }
 	for name, shared := range map[string]bool{
-		"a": true, "metadata": true, strings.Repeat("a", longest): true, strings.Repeat("a", longest+1): false,
+		"a": true, "metadata": true, strings.Repeat("a", maxCachedKeyLength): true,
+		strings.Repeat("a", maxCachedKeyLength+1): false,
 	} {
 		first, second := at(name), at(name)
 		if known.internKey([]byte(name)) != name || (first == second) != shared {

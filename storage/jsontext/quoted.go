@@ -19,12 +19,12 @@ func scanString(text []byte, at int) (raw []byte, escapes bool, after int) {
 }
 
 // short is the length of most strings. Searching a longer one with IndexByte is faster than a loop.
-const short = 24
+const shortStringLength = 24
 
 // SkipString returns the position after the string whose opening quote is at a position, and zero if the string does
 // not end.
 func SkipString(text []byte, at int) int {
-	end := min(at+short, len(text))
+	end := min(at+shortStringLength, len(text))
 	for at++; at < end; at++ {
 		switch text[at] {
 		// The next character belongs to the escape, so it cannot end the string.
@@ -133,7 +133,7 @@ func decodeEscape(text []byte) (found rune, length int) {
 }
 
 // longest is the longest name of a field that is cached, in bytes. Longer keys rarely occur twice.
-const longest = 32
+const maxCachedKeyLength = 32
 
 // keyCache is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one
 // with the same hash.
@@ -141,7 +141,7 @@ type keyCache [256]string
 
 // internKey returns the key as a string, from the cache if possible.
 func (n *keyCache) internKey(name []byte) string {
-	if len(name) == 0 || len(name) > longest {
+	if len(name) == 0 || len(name) > maxCachedKeyLength {
 		return string(name)
 	}
 	hash := len(name)

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// pastString steps through the string byte by byte, for comparison.
-func pastString(text string, at int) int {
+// positionAfterString steps through the string byte by byte, for comparison.
+func positionAfterString(text string, at int) int {
 	for at++; at < len(text); at++ {
 		switch text[at] {
 		case '\\':
@@ -33,7 +33,7 @@ func TestPastString(t *testing.T) {
 		for length := range 30 {
 			for _, ending := range endings {
 				text := `["` + strings.Repeat(fill, length) + ending
-				if got, want := jsontext.SkipString([]byte(text), 1), pastString(text, 1); got != want {
+				if got, want := jsontext.SkipString([]byte(text), 1), positionAfterString(text, 1); got != want {
 					t.Fatalf("%s ends at %d, want %d", text, got, want)
 				}
 			}

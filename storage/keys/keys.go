@@ -40,9 +40,9 @@ const (
 	FailedHandlers = "failed-handlers"
 )
 
-// controls are the keys that control the handling of one object. They do not belong to its configuration, even if no
+// controlKeys are the keys that control the handling of one object. They do not belong to its configuration, even if no
 // marker of the prefix is on the object yet.
-var controls = []string{HandleNow, HandledNow, Paused, FailedHandlers}
+var controlKeys = []string{HandleNow, HandledNow, Paused, FailedHandlers}
 
 const (
 	nameLength   = 63 // the limit of Kubernetes for the name after the slash, in characters
@@ -53,11 +53,11 @@ const (
 var (
 	// Slashes separate handlers from sub-handlers and fields; angle brackets occur in the names of Python's local
 	// functions. Nothing else is replaced, even if Kubernetes will refuse it: see [ValidateID].
-	safe = strings.NewReplacer("/", ".", "<", "_", ">", "_")
+	idReplacer = strings.NewReplacer("/", ".", "<", "_", ">", "_")
 
 	// This is base64 with the two characters that annotation names do not allow replaced by "-" and ".".
-	digests = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.").
-		WithPadding(base64.NoPadding)
+	digestEncoding = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.").
+			WithPadding(base64.NoPadding)
 )
 
 // AnnotationKeys returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above.
@@ -78,7 +78,7 @@ func AnnotationKeys(prefix, key string, v1 bool) []string {
 // digest. The name does not depend on the prefix. Keys that differ only in replaced characters have the same name.
 func CurrentKey(prefix, key string) string {
 	key = toValidUTF8(key)
-	name := safe.Replace(key)
+	name := idReplacer.Replace(key)
 	if utf8.RuneCountInString(key) > nameLength {
 		name = cutName(name, nameLength-suffixLength) + digestSuffix(key)
 	}
@@ -88,7 +88,7 @@ func CurrentKey(prefix, key string) string {
 // LegacyKey returns the full annotation key in Kopf's legacy form, in which prefix and name together have at most 63
 // characters. For a prefix of 55 or more characters, Kubernetes can refuse the key: see [ValidateKey].
 func LegacyKey(prefix, key string) string {
-	name := safe.Replace(toValidUTF8(key))
+	name := idReplacer.Replace(toValidUTF8(key))
 	length := nameLength - utf8.RuneCountInString(prefix) - len("/")
 	if utf8.RuneCountInString(name) > length {
 		// The digest is that of the name after the replacements, unlike in the current form.
@@ -127,7 +127,7 @@ func digestSuffix(key string) string {
 		panic(err)
 	}
 	hash.Write([]byte(key))
-	return "-" + digests.EncodeToString(hash.Sum(nil))
+	return "-" + digestEncoding.EncodeToString(hash.Sum(nil))
 }
 
 // ManagedMarker is the name of the annotation that marks a prefix as the memory of an operator. Other operators ignore
@@ -139,10 +139,10 @@ const ManagedValue = "yes"
 
 // copied is appended to the keys on replica sets of deployments. Kubernetes copies annotations from a deployment to its
 // replica sets, which would otherwise use the deployment's memory as their own.
-const copied = "-ofDRS"
+const replicaSetSuffix = "-ofDRS"
 
 // ofKind and the kind of the object are appended to the keys of an object that separates its memory from a copied one.
-const ofKind = "-of"
+const kindSuffix = "-of"
 
 // NeedsMarker reports whether [ManagedMarker] must be written with annotations of the prefix. This is necessary for all
 // prefixes except [KopfPrefix], which all operators recognise (deviation D-marker; Kopf writes no marker for any prefix
@@ -167,7 +167,7 @@ func MarkReplicaSet(body map[string]any, key string) string {
 	for _, reference := range references {
 		owner, _ := reference.(map[string]any)
 		if kind, _ := owner["kind"].(string); kind == "Deployment" {
-			return key + copied
+			return key + replicaSetSuffix
 		}
 	}
 	return key
@@ -191,7 +191,7 @@ func MarkForObject(body map[string]any, bound, key string) string {
 		return key
 	}
 	if kind, _ := body["kind"].(string); kind != "" && annotations[KindBoundKey(body, bound)] == uid {
-		return key + ofKind + kind
+		return key + kindSuffix + kind
 	}
 	return key
 }
@@ -200,7 +200,7 @@ func MarkForObject(body map[string]any, bound, key string) string {
 func KindBoundKey(body map[string]any, bound string) string {
 	prefix, name, _ := strings.Cut(bound, "/")
 	kind, _ := body["kind"].(string)
-	return CurrentKey(prefix, MarkReplicaSet(body, name)+ofKind+kind)
+	return CurrentKey(prefix, MarkReplicaSet(body, name)+kindSuffix+kind)
 }
 
 // ControlKey returns the full key of one of the keys that control the handling, on this object. On a ReplicaSet of a
@@ -216,13 +216,13 @@ func IsControl(prefix, key string) bool {
 	if !ok || !strings.HasPrefix(name, "/") {
 		return false
 	}
-	return slices.ContainsFunc(controls, func(own string) bool { return isReserved(name[1:], own) })
+	return slices.ContainsFunc(controlKeys, func(own string) bool { return isReserved(name[1:], own) })
 }
 
 // isReserved reports whether the name is the reserved one, with or without the kind of an object at its end.
 func isReserved(name, own string) bool {
 	rest, ok := strings.CutPrefix(name, own)
-	return ok && (rest == "" || strings.HasPrefix(rest, ofKind))
+	return ok && (rest == "" || strings.HasPrefix(rest, kindSuffix))
 }
 
 // Prefixes is a sorted set of annotation prefixes. Nil is the empty set.

@@ -77,10 +77,10 @@ func BenchmarkNames(b *testing.B) {
 }
 
 func TestVectorsAnnotationKeys(t *testing.T) {
-	vectors.Run(t, "annotation_keys", playKeys)
+	vectors.Run(t, "annotation_keys", runKeyVector)
 }
 
-func playKeys(t *testing.T, input map[string]any, want vectors.Expected) {
+func runKeyVector(t *testing.T, input map[string]any, want vectors.Expected) {
 	t.Helper()
 	vectors.Known(t, input, "key", "prefix", "v1", "body")
 	prefix, v1 := keys.KopfPrefix, true
@@ -126,7 +126,7 @@ func FuzzNames(f *testing.F) {
 			t.Fatalf("Names(%q, %q) = %q, then %q", prefix, key, names, again)
 		}
 		for _, name := range names {
-			checkForm(t, prefix, key, name)
+			requireKeyForm(t, prefix, key, name)
 		}
 		current := strings.TrimPrefix(names[0], prefix+"/")
 		if length := utf8.RuneCountInString(current); length > 63 {
@@ -141,7 +141,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-func checkForm(t *testing.T, prefix, key, full string) {
+func requireKeyForm(t *testing.T, prefix, key, full string) {
 	t.Helper()
 	name, ok := strings.CutPrefix(full, prefix+"/")
 	if !ok || !utf8.ValidString(name) || strings.ContainsAny(name, "/<>") {

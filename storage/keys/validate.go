@@ -14,9 +14,9 @@ const prefixLength = 253
 
 // reserved are the names that the framework uses under a prefix. The record of a handler with such an id would
 // overwrite the framework's own data.
-var reserved = append([]string{
+var reservedNames = append([]string{
 	LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker,
-}, controls...)
+}, controlKeys...)
 
 // ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org". It has
 // lower-case letters, digits, dashes and dots, and up to 253 characters; each part between dots begins and ends with a
@@ -77,7 +77,7 @@ func checkID(id string) error {
 	// The name of the annotation does not depend on the prefix.
 	name := strings.TrimPrefix(CurrentKey("", id), "/")
 	isOwn := func(own string) bool { return isReserved(name, own) }
-	if slices.ContainsFunc(reserved, isOwn) || strings.HasPrefix(name, ChildrenOf) ||
+	if slices.ContainsFunc(reservedNames, isOwn) || strings.HasPrefix(name, ChildrenOf) ||
 		strings.HasPrefix(name, ChildrenOfRun) {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// check compares an error with a part of its expected text; an empty text means no error.
-func check(t *testing.T, reason string, err error, want string) {
+// requireErrorText compares an error with a part of its expected text; an empty text means no error.
+func requireErrorText(t *testing.T, reason string, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
@@ -78,7 +78,7 @@ func TestValidateID(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			check(t, tc.reason, keys.ValidateID(tc.id), tc.want)
+			requireErrorText(t, tc.reason, keys.ValidateID(tc.id), tc.want)
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestValidatePrefix(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			check(t, tc.reason, keys.ValidatePrefix(tc.prefix), tc.want)
+			requireErrorText(t, tc.reason, keys.ValidatePrefix(tc.prefix), tc.want)
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestValidateKey(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			check(t, tc.reason, keys.ValidateKey(tc.key), tc.want)
+			requireErrorText(t, tc.reason, keys.ValidateKey(tc.key), tc.want)
 		})
 	}
 }

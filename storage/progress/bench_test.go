@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// realistic returns an object of about 2 KiB in JSON with one handler in progress.
-func realistic(b *testing.B, storage progress.Storage, record progress.Record) object {
+// newRealisticObject returns an object of about 2 KiB in JSON with one handler in progress.
+func newRealisticObject(b *testing.B, storage progress.Storage, record progress.Record) object {
 	b.Helper()
 	patch := object{}
 	if err := storage.Store(patch, object{}, "create_fn", record); err != nil {
@@ -26,16 +26,16 @@ func realistic(b *testing.B, storage progress.Storage, record progress.Record) o
 	}
 }
 
-func inProgress() progress.Record {
+func runningRecord() progress.Record {
 	return progress.Record{
-		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
+		Started: &testTime, Delayed: &testTime, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
 		Success: ptr.To(false),
 		Failure: ptr.To(false), Message: ptr.To("the cloud is not ready yet"),
 	}
 }
 
 func BenchmarkFetch(b *testing.B) {
-	body := realistic(b, progress.Smart{}, inProgress())
+	body := newRealisticObject(b, progress.Smart{}, runningRecord())
 	for name, id := range map[string]string{"present": "create_fn", "absent": "update_fn"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -49,7 +49,7 @@ func BenchmarkFetch(b *testing.B) {
 }
 
 func BenchmarkClear(b *testing.B) {
-	body := realistic(b, progress.Smart{}, inProgress())
+	body := newRealisticObject(b, progress.Smart{}, runningRecord())
 	for name, essence := range map[string]object{"own": body, "none": progress.Smart{}.Clear(body)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -61,8 +61,8 @@ func BenchmarkClear(b *testing.B) {
 }
 
 func BenchmarkStore(b *testing.B) {
-	record := inProgress()
-	body := realistic(b, progress.Smart{}, record)
+	record := runningRecord()
+	body := newRealisticObject(b, progress.Smart{}, record)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := (progress.Smart{}).Store(object{}, body, "create_fn", record); err != nil {

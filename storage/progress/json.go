@@ -15,10 +15,10 @@ import (
 // JSONFields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for
 // keys that were absent when the record was read. Times are in UTC.
 func (r Record) JSONFields() map[string]any {
-	object := make(map[string]any, len(fields)+len(r.Unknown))
+	object := make(map[string]any, len(recordFields)+len(r.Unknown))
 	maps.Copy(object, r.Unknown)
-	for place, field := range fields {
-		if value := encodeField(field.in(&r)); value != nil || !r.omitsField(place) {
+	for place, field := range recordFields {
+		if value := encodeField(field.pointerTo(&r)); value != nil || !r.omitsField(place) {
 			object[field.key] = value
 		}
 	}
@@ -41,8 +41,8 @@ func (r Record) encodeText(verbose bool) (string, error) {
 		text, err = asciijson.AppendValue(text, value)
 		return err
 	}
-	for place, field := range fields {
-		value := encodeField(field.in(&r))
+	for place, field := range recordFields {
+		value := encodeField(field.pointerTo(&r))
 		if value == nil && r.omitsField(place) {
 			continue
 		}
@@ -111,22 +111,22 @@ func valueOrNil[T any](pointer *T) any {
 func DecodeRecord(object map[string]any) (Record, error) {
 	var record Record
 	known := 0
-	for place, field := range fields {
+	for place, field := range recordFields {
 		value, ok := object[field.key]
 		if !ok {
 			// An absent key remains absent when the record is stored again.
-			record.absent |= 1 << place
+			record.absentKeys |= 1 << place
 			continue
 		}
 		known++
 		if value == nil {
 			continue
 		}
-		if err := decodeField(field.in(&record), value); err != nil {
+		if err := decodeField(field.pointerTo(&record), value); err != nil {
 			return Record{}, fmt.Errorf("key %s: %w", field.key, err)
 		}
 		// Decoding normalizes times, so a different spelling is detected here.
-		record.foreign = record.foreign || isRespelled(field.in(&record), value)
+		record.foreign = record.foreign || isRespelled(field.pointerTo(&record), value)
 	}
 	if known < len(object) {
 		record.Unknown = unknownKeys(object, len(object)-known)
@@ -145,7 +145,7 @@ func isRespelled(field, value any) bool {
 func unknownKeys(object map[string]any, count int) map[string]any {
 	rest := make(map[string]any, count)
 	maps.Copy(rest, object)
-	for _, field := range fields {
+	for _, field := range recordFields {
 		delete(rest, field.key)
 	}
 	return rest

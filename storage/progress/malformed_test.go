@@ -63,7 +63,7 @@ func FuzzFetch(f *testing.F) {
 	}
 	storages := []progress.Storage{progress.Annotations{Verbose: true}, progress.Status{}}
 	f.Fuzz(func(t *testing.T, text string) {
-		fetched, err := progress.Smart{}.Fetch(annotated(object{"kopf.zalando.org/fn": text}), "fn")
+		fetched, err := progress.Smart{}.Fetch(objectWithAnnotations(object{"kopf.zalando.org/fn": text}), "fn")
 		var malformed *progress.MalformedError
 		if err != nil && !errors.As(err, &malformed) {
 			t.Fatalf("got error %v, want a malformed one", err)
@@ -98,21 +98,21 @@ func TestFetchMalformed(t *testing.T) {
 		"Cut": {
 			reason:  "a record that is not JSON is an error",
 			storage: progress.Annotations{},
-			body:    annotated(object{"kopf.zalando.org/fn": "{"}),
+			body:    objectWithAnnotations(object{"kopf.zalando.org/fn": "{"}),
 			where:   "annotation kopf.zalando.org/fn",
 			names:   "JSON",
 		},
 		"List": {
 			reason:  "a list is an error, on which Kopf fails later",
 			storage: progress.Annotations{Prefix: "example.org"},
-			body:    annotated(object{"example.org/fn": "[]"}),
+			body:    objectWithAnnotations(object{"example.org/fn": "[]"}),
 			where:   "annotation example.org/fn",
 			names:   "a list",
 		},
 		"Key": {
 			reason:  "the error names the malformed key",
 			storage: progress.Smart{},
-			body:    annotated(object{"kopf.zalando.org/fn": `{"retries":"three"}`}),
+			body:    objectWithAnnotations(object{"kopf.zalando.org/fn": `{"retries":"three"}`}),
 			where:   "annotation kopf.zalando.org/fn",
 			names:   "key retries",
 		},
@@ -120,8 +120,8 @@ func TestFetchMalformed(t *testing.T) {
 			reason:  "a malformed record is an error even if another storage has a valid one",
 			storage: progress.Multi{progress.Annotations{}, progress.Status{}},
 			body: object{
-				"metadata": annotated(object{"kopf.zalando.org/fn": ""})["metadata"],
-				"status":   inStatus(object{"fn": object{}})["status"],
+				"metadata": objectWithAnnotations(object{"kopf.zalando.org/fn": ""})["metadata"],
+				"status":   objectWithStatus(object{"fn": object{}})["status"],
 			},
 			where: "annotation kopf.zalando.org/fn",
 			names: "empty",
@@ -129,14 +129,14 @@ func TestFetchMalformed(t *testing.T) {
 		"NoRecords": {
 			reason:  "a text in place of the records is an error",
 			storage: progress.Status{},
-			body:    inStatus("text"),
+			body:    objectWithStatus("text"),
 			where:   "field status.kopf.progress",
 			names:   "not a mapping",
 		},
 		"NoRecord": {
 			reason:  "a text in place of a record is an error",
 			storage: progress.Smart{},
-			body:    inStatus(object{"fn": "{}"}),
+			body:    objectWithStatus(object{"fn": "{}"}),
 			where:   "field status.kopf.progress, key fn",
 			names:   "not a mapping",
 		},

@@ -161,14 +161,15 @@ func (s Smart) Fetch(body map[string]any, id string) (*Record, error) {
 	if record, err := written.Fetch(body, id); err != nil || record != nil {
 		return record, err
 	}
-	if deleting, _ := diff.ResolvePath(body, deletion); deleting != nil || written.hasOtherAnnotations(body, id) {
+	if deleting, _ := diff.ResolvePath(body, deletionTimestampPath); deleting != nil ||
+		written.hasOtherAnnotations(body, id) {
 		return nil, nil
 	}
 	return s.statusStorage().Fetch(body, id)
 }
 
 // deletion is the path of the field that is set while the object is being deleted.
-var deletion = diff.Path{"metadata", "deletionTimestamp"}
+var deletionTimestampPath = diff.Path{"metadata", "deletionTimestamp"}
 
 // Clear removes the annotations and the status field.
 func (s Smart) Clear(essence map[string]any) map[string]any {

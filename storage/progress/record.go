@@ -52,8 +52,8 @@ type Record struct {
 	// [Record.Equal] ignores them.
 	Unknown map[string]any
 
-	absent  keySet // the keys that were absent, not null, when the record was read
-	foreign bool   // the record was read in a form that this package does not write
+	absentKeys keySet // the keys that were absent, not null, when the record was read
+	foreign    bool   // the record was read in a form that this package does not write
 }
 
 // Wait is a handler's wait for a child: the handler is called again when the child is ready, or at the end of the time.
@@ -80,12 +80,12 @@ func (s keySet) hasField(place int) bool {
 // recordField is a key of a record. The function in returns a pointer to the struct field, whose type decides how the
 // value is encoded.
 type recordField struct {
-	key string
-	in  func(*Record) any
+	key       string
+	pointerTo func(*Record) any
 }
 
 // fields has all keys. The order is that in which Kopf writes them, followed by the keys that Kopf does not have.
-var fields = [...]recordField{
+var recordFields = [...]recordField{
 	{"started", func(r *Record) any { return &r.Started }},
 	{"stopped", func(r *Record) any { return &r.Stopped }},
 	{"delayed", func(r *Record) any { return &r.Delayed }},
@@ -102,10 +102,12 @@ var fields = [...]recordField{
 }
 
 // kopfFields is the number of fields that Kopf's records have, at the beginning of the list.
-const kopfFields = 9
+const kopfFieldCount = 9
 
 // omitsField reports whether a field without a value is omitted instead of written as a null.
-func (r Record) omitsField(place int) bool { return r.absent.hasField(place) || place >= kopfFields }
+func (r Record) omitsField(place int) bool {
+	return r.absentKeys.hasField(place) || place >= kopfFieldCount
+}
 
 // Equal reports whether two records have the same content, so that one need not be stored in place of the other. Times
 // are compared in microseconds, as they are stored. An absent key does not equal its default. Unknown keys, and the

@@ -21,7 +21,7 @@ type (
 	list   = []any
 )
 
-var moment = time.Date(2024, 5, 6, 7, 8, 9, 123_456_000, time.UTC)
+var testTime = time.Date(2024, 5, 6, 7, 8, 9, 123_456_000, time.UTC)
 
 func TestDecodeRecordErrors(t *testing.T) {
 	cases := map[string]struct {
@@ -77,7 +77,7 @@ func TestDecodeRecord(t *testing.T) {
 				"failure": false, "message": "later", "subrefs": list{"fn/a", "fn/b"},
 			},
 			want: progress.Record{
-				Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"),
+				Started: &testTime, Stopped: &testTime, Delayed: &testTime, Purpose: ptr.To("create"),
 				Retries: ptr.To(int64(3)),
 				Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{
 					"fn/a", "fn/b",
@@ -135,7 +135,7 @@ func TestRecordFields(t *testing.T) {
 	if delta := cmp.Diff(read, record.JSONFields()); delta != "" {
 		t.Errorf("a decoded record must keep its form, -want, +got:\n%s", delta)
 	}
-	local := moment.In(time.FixedZone("east", 2*60*60)).Add(999)
+	local := testTime.In(time.FixedZone("east", 2*60*60)).Add(999)
 	if delta := cmp.Diff(
 		"2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).JSONFields()["started"],
 	); delta != "" {
@@ -168,7 +168,8 @@ func TestForeign(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inText, err := progress.Annotations{}.Fetch(annotated(object{"kopf.zalando.org/fn": tc.record}), "fn")
+			inText, err := progress.Annotations{}.Fetch(objectWithAnnotations(object{"kopf.zalando.org/fn": tc.record}),
+				"fn")
 			if err != nil {
 				t.Fatalf("fetching the annotation: %v", err)
 			}
@@ -188,8 +189,8 @@ func TestForeign(t *testing.T) {
 }
 
 func TestRecordEqual(t *testing.T) {
-	later := moment.Add(time.Microsecond)
-	nearly := moment.Add(time.Nanosecond).In(time.FixedZone("east", 2*60*60))
+	later := testTime.Add(time.Microsecond)
+	nearly := testTime.Add(time.Nanosecond).In(time.FixedZone("east", 2*60*60))
 	unknown, err := progress.DecodeRecord(object{"color": "red", "message": nil})
 	if err != nil {
 		t.Fatalf("cannot decode: %v", err)
@@ -200,14 +201,14 @@ func TestRecordEqual(t *testing.T) {
 		want   bool
 	}{
 		"Started": {
-			reason: "records with different starts differ", a: progress.Record{Started: &moment},
+			reason: "records with different starts differ", a: progress.Record{Started: &testTime},
 			b: progress.Record{Started: &later},
 		},
-		"NoStarted": {reason: "a record with a start differs from one without", a: progress.Record{Started: &moment}},
+		"NoStarted": {reason: "a record with a start differs from one without", a: progress.Record{Started: &testTime}},
 		"Stopped": {reason: "records with different stops differ",
-			a: progress.Record{Stopped: &moment}, b: progress.Record{Stopped: &later}},
+			a: progress.Record{Stopped: &testTime}, b: progress.Record{Stopped: &later}},
 		"Delayed": {
-			reason: "records with different delays differ", a: progress.Record{Delayed: &moment},
+			reason: "records with different delays differ", a: progress.Record{Delayed: &testTime},
 			b: progress.Record{Delayed: &later},
 		},
 		"Purpose": {
@@ -240,7 +241,7 @@ func TestRecordEqual(t *testing.T) {
 		"Unknown":   {reason: "unknown and null keys do not make a difference", a: unknown, want: true},
 		"Nearly": {
 			reason: "times are equal up to a microsecond, in any time zone",
-			a:      progress.Record{Started: &moment}, b: progress.Record{Started: &nearly}, want: true,
+			a:      progress.Record{Started: &testTime}, b: progress.Record{Started: &nearly}, want: true,
 		},
 	}
 	for name, tc := range cases {
@@ -255,9 +256,10 @@ func TestRecordEqual(t *testing.T) {
 // TestCloneSharesNothing checks each field by reflection, including future ones.
 func TestCloneSharesNothing(t *testing.T) {
 	record := progress.Record{
-		Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
+		Started: &testTime, Stopped: &testTime, Delayed: &testTime, Purpose: ptr.To("create"),
+		Retries: ptr.To(int64(1)),
 		Success: ptr.To(true), Failure: ptr.To(false), Message: ptr.To("later"), Subrefs: []string{"a/x"},
-		Succeeded: []string{"y"}, Awaited: ptr.To("a"), Until: &moment, Trace: span,
+		Succeeded: []string{"y"}, Awaited: ptr.To("a"), Until: &testTime, Trace: traceParent,
 		Unknown: object{"future": list{"z"}},
 	}
 	clone := record.Clone()

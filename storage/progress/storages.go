@@ -218,7 +218,7 @@ func (s Status) Store(patch, body map[string]any, id string, record Record) erro
 	}
 	object, path := record.JSONFields(), s.recordPath(id)
 	// The fields that Kopf does not have are written as nulls only if the stored record has them.
-	for _, own := range fields[kopfFields:] {
+	for _, own := range recordFields[kopfFieldCount:] {
 		if _, stale := diff.ResolvePath(body, append(slices.Clip(path), own.key)); stale && object[own.key] == nil {
 			object[own.key] = nil
 		}

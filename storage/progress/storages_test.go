@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-func annotated(annotations object) object {
+func objectWithAnnotations(annotations object) object {
 	return object{"metadata": object{"annotations": annotations}}
 }
 
-func inStatus(value any) object {
+func objectWithStatus(value any) object {
 	return object{"status": object{"kopf": object{"progress": value}}}
 }
 
@@ -101,7 +101,7 @@ func TestStoredIsFetched(t *testing.T) {
 		"Smart":       progress.Smart{},
 	}
 	record := progress.Record{
-		Started: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(2)),
+		Started: &testTime, Delayed: &testTime, Purpose: ptr.To("create"), Retries: ptr.To(int64(2)),
 		Success: ptr.To(false),
 		Failure: ptr.To(false), Message: ptr.To("ünï \"<&>\" 😀\n"), Subrefs: []string{"fn/a", "fn/b"},
 	}
@@ -123,7 +123,7 @@ func TestStoredIsFetched(t *testing.T) {
 				}
 				removal := object{}
 				storage.Purge(removal, patch, id)
-				for path, value := range leaves(removal, nil) {
+				for path, value := range leavesOf(removal, nil) {
 					if value != nil {
 						t.Errorf("the purge puts %v at %s", value, path)
 					}
@@ -136,13 +136,13 @@ func TestStoredIsFetched(t *testing.T) {
 	}
 }
 
-// leaves returns the values that are not mappings, by path.
-func leaves(tree object, path diff.Path) map[string]any {
+// leavesOf returns the values that are not mappings, by path.
+func leavesOf(tree object, path diff.Path) map[string]any {
 	found := map[string]any{}
 	for key, value := range tree {
 		inner := append(path[:len(path):len(path)], key)
 		if mapping, ok := value.(object); ok {
-			for place, leaf := range leaves(mapping, inner) {
+			for place, leaf := range leavesOf(mapping, inner) {
 				found[place] = leaf
 			}
 			continue
@@ -163,7 +163,7 @@ func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 	if delta := cmp.Diff(want, patch); delta != "" {
 		t.Errorf("touching: -want, +got:\n%s", delta)
 	}
-	body := inStatus(object{"fn": object{"retries": int64(2)}})
+	body := objectWithStatus(object{"fn": object{"retries": int64(2)}})
 	for reason, tc := range map[string]struct {
 		id   string
 		want *progress.Record
@@ -208,7 +208,7 @@ func TestStatusIsBelievedOnlyOfNewObjects(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			body := inStatus(object{"fn": object{"retries": int64(2)}})
+			body := objectWithStatus(object{"fn": object{"retries": int64(2)}})
 			if tc.metadata != nil {
 				body["metadata"] = tc.metadata
 			}

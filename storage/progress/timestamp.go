@@ -49,18 +49,18 @@ var (
 // It returns an error if the text has another form, if the calendar does not have this time, or if the time is outside
 // of the years 1 to 9999 in UTC, the range of Python.
 func ParseTimestamp(text string) (time.Time, error) {
-	s := timestampScanner{rest: text}
+	s := timestampScanner{remaining: text}
 	var hour, minute, second, micro, offset int
 	year, month, day := s.readDate()
 	if s.acceptOneOf("T ") {
 		hour, minute, second, micro = s.readClock()
 		offset = s.readOffset()
 	}
-	if s.failed || s.rest != "" {
+	if s.failed || s.remaining != "" {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNotTimestamp)
 	}
 	// time.Date would accept these values and carry them over.
-	if hour > 23 || minute > 59 || second > 59 || offset <= -day24 || offset >= day24 {
+	if hour > 23 || minute > 59 || second > 59 || offset <= -secondsPerDay || offset >= secondsPerDay {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNoSuchTime)
 	}
 	location := time.UTC
@@ -77,23 +77,23 @@ func ParseTimestamp(text string) (time.Time, error) {
 }
 
 // day24 is the number of seconds in a day. An offset must be smaller.
-const day24 = 24 * 60 * 60
+const secondsPerDay = 24 * 60 * 60
 
 // timestampScanner reads a timestamp from left to right. After a failure, its results have no meaning.
 type timestampScanner struct {
-	rest   string // not read yet
-	failed bool
+	remaining string // not read yet
+	failed    bool
 }
 
 // readDate reads a date. A missing month or day is 1.
 func (s *timestampScanner) readDate() (year, month, day int) {
 	year, month, day = s.readDigits(4, 4), 1, 1
-	if s.rest == "" {
+	if s.remaining == "" {
 		return year, month, day
 	}
 	if s.acceptOneOf("-") {
 		month = s.readDigits(1, 2)
-		if s.rest == "" {
+		if s.remaining == "" {
 			return year, month, day
 		}
 	} else {
@@ -137,7 +137,7 @@ func (s *timestampScanner) readFraction() int {
 func (s *timestampScanner) readOffset() int {
 	sign := 1
 	switch {
-	case s.rest == "" || s.acceptOneOf("Z"):
+	case s.remaining == "" || s.acceptOneOf("Z"):
 		return 0
 	case s.acceptOneOf("-"):
 		sign = -1
@@ -155,8 +155,8 @@ func (s *timestampScanner) readOffset() int {
 func (s *timestampScanner) readDigits(least, most int) int {
 	number, count := 0, 0
 	for ; count < most && s.isDigit(); count++ {
-		number = number*10 + int(s.rest[0]-'0')
-		s.rest = s.rest[1:]
+		number = number*10 + int(s.remaining[0]-'0')
+		s.remaining = s.remaining[1:]
 	}
 	s.failed = s.failed || count < least
 	return number
@@ -164,14 +164,14 @@ func (s *timestampScanner) readDigits(least, most int) int {
 
 // isDigit reports whether the next character is a digit.
 func (s *timestampScanner) isDigit() bool {
-	return s.rest != "" && '0' <= s.rest[0] && s.rest[0] <= '9'
+	return s.remaining != "" && '0' <= s.remaining[0] && s.remaining[0] <= '9'
 }
 
 // acceptOneOf skips the next character if it is one of the given ones.
 func (s *timestampScanner) acceptOneOf(chars string) bool {
 	for i := range len(chars) {
-		if s.rest != "" && s.rest[0] == chars[i] {
-			s.rest = s.rest[1:]
+		if s.remaining != "" && s.remaining[0] == chars[i] {
+			s.remaining = s.remaining[1:]
 			return true
 		}
 	}

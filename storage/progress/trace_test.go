@@ -9,11 +9,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-const span = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+const traceParent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 
 // TestTrace shows that the trace, whose key is unknown to Kopf, is stored and compared: see D-traceparent.
 func TestTrace(t *testing.T) {
-	traced := progress.Record{Trace: span}
+	traced := progress.Record{Trace: traceParent}
 	for name, storage := range map[string]progress.Storage{
 		"annotations": progress.Annotations{WithoutV1: true}, "verbose": progress.Annotations{Verbose: true},
 		"status": progress.Status{}, "smart": progress.Smart{},
@@ -38,7 +38,7 @@ func TestTrace(t *testing.T) {
 
 // TestTraceIsRemoved shows that in the status, a merge-patch removes the former trace.
 func TestTraceIsRemoved(t *testing.T) {
-	held := object{"status": object{"kopf": object{"progress": object{"fn": object{"traceparent": span}}}}}
+	held := object{"status": object{"kopf": object{"progress": object{"fn": object{"traceparent": traceParent}}}}}
 	patch := object{}
 	if err := (progress.Status{}).Store(patch, held, "fn", progress.Record{}); err != nil {
 		t.Fatal(err)
@@ -59,15 +59,15 @@ func TestMalformedTraces(t *testing.T) {
 		"Object":  {"an object is ignored", object{"a": "b"}},
 		"Empty":   {"an empty text is ignored", ""},
 		"Garbage": {"an arbitrary text is ignored, as any client can write it", "red"},
-		"Upper":   {"upper-case digits are ignored", strings.ToUpper(span)},
+		"Upper":   {"upper-case digits are ignored", strings.ToUpper(traceParent)},
 		"NoTrace": {"a trace id of zeros is ignored", "00-" + strings.Repeat("0", 32) + "-0123456789abcdef-01"},
 		"NoSpan": {"a span id of zeros is ignored",
 			"00-0123456789abcdef0123456789abcdef-" + strings.Repeat("0", 16) + "-01"},
-		"Short":     {"a text that is too short is ignored", span[:len(span)-1]},
-		"Long":      {"a text longer than version 00 is ignored", span + "-00"},
-		"Version":   {"a later version is ignored", "01" + span[2:]},
-		"Forbidden": {"the invalid version ff is ignored", "ff" + span[2:]},
-		"Letters":   {"letters that are not digits are ignored", strings.Replace(span, "a", "g", 1)},
+		"Short":     {"a text that is too short is ignored", traceParent[:len(traceParent)-1]},
+		"Long":      {"a text longer than version 00 is ignored", traceParent + "-00"},
+		"Version":   {"a later version is ignored", "01" + traceParent[2:]},
+		"Forbidden": {"the invalid version ff is ignored", "ff" + traceParent[2:]},
+		"Letters":   {"letters that are not digits are ignored", strings.Replace(traceParent, "a", "g", 1)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

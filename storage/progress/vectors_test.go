@@ -13,7 +13,7 @@ import (
 )
 
 func TestVectorsProgressFetch(t *testing.T) {
-	vectors.Play(t, "progress_fetch", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+	vectors.Play(t, "progress_fetch", normalizedTime, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "key", "body")
 		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
@@ -29,7 +29,7 @@ func TestVectorsProgressFetch(t *testing.T) {
 
 // TestVectorsProgressStore shows that Kopf's default storage writes to annotations only: K-progress-annotations.
 func TestVectorsProgressStore(t *testing.T) {
-	vectors.Play(t, "progress_store", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+	vectors.Play(t, "progress_store", normalizedTime, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "key", "body", "patch", "record")
 		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
@@ -46,7 +46,7 @@ func TestVectorsProgressStore(t *testing.T) {
 }
 
 func TestVectorsProgressPurge(t *testing.T) {
-	vectors.Play(t, "progress_purge", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+	vectors.Play(t, "progress_purge", normalizedTime, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "key", "body", "patch")
 		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
@@ -59,20 +59,20 @@ func TestVectorsProgressPurge(t *testing.T) {
 }
 
 func TestVectorsProgressTouch(t *testing.T) {
-	vectors.Play(t, "progress_touch", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+	vectors.Play(t, "progress_touch", normalizedTime, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "body", "patch", "value")
 		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
 			return nil, err
 		}
 		patch := v.Object("patch")
-		storage.Touch(patch, v.Object("body"), text(t, v, "value"))
+		storage.Touch(patch, v.Object("body"), optionalText(t, v, "value"))
 		return map[string]any{"patch": patch}, nil
 	})
 }
 
 func TestVectorsProgressClear(t *testing.T) {
-	vectors.Play(t, "progress_clear", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+	vectors.Play(t, "progress_clear", normalizedTime, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "essence")
 		storage, err := progresstest.Storage(t, v["storage"])
 		if err != nil {
@@ -83,7 +83,7 @@ func TestVectorsProgressClear(t *testing.T) {
 }
 
 func TestVectorsTimestamps(t *testing.T) {
-	vectors.Play(t, "timestamps", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
+	vectors.Play(t, "timestamps", normalizedTime, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "op", "value", "seconds")
 		switch v["op"] {
 		case "epoch":
@@ -92,23 +92,23 @@ func TestVectorsTimestamps(t *testing.T) {
 				"record": progress.FormatTimestamp(moment), "touch": progress.FormatTouch(moment),
 			}, nil
 		case "format":
-			return formatted(text(t, v, "value"), 0)
+			return formatShifted(optionalText(t, v, "value"), 0)
 		case "add":
 			seconds, err := toSeconds(v["seconds"])
 			if err != nil {
 				return nil, err
 			}
-			return formatted(text(t, v, "value"), seconds)
+			return formatShifted(optionalText(t, v, "value"), seconds)
 		case "parse":
-			return parsed(text(t, v, "value"))
+			return parseOptional(optionalText(t, v, "value"))
 		}
 		t.Fatalf("unknown operation %v: the harness must learn it", v["op"])
 		return nil, nil
 	})
 }
 
-// text returns a string of the input, or nil for a null.
-func text(t *testing.T, input vectors.Fields, key string) *string {
+// optionalText returns a string of the input, or nil for a null.
+func optionalText(t *testing.T, input vectors.Fields, key string) *string {
 	t.Helper()
 	switch value := input[key].(type) {
 	case nil:
@@ -132,7 +132,7 @@ func toSeconds(value any) (time.Duration, error) {
 	return 0, fmt.Errorf("%v is not a number of seconds", value)
 }
 
-func formatted(text *string, later time.Duration) (any, error) {
+func formatShifted(text *string, later time.Duration) (any, error) {
 	if text == nil {
 		return map[string]any{"text": progress.Record{}.JSONFields()["started"]}, nil
 	}
@@ -140,8 +140,8 @@ func formatted(text *string, later time.Duration) (any, error) {
 	return map[string]any{"text": progress.FormatTimestamp(moment.Add(later))}, err
 }
 
-// parsed returns the parsed time, or the absent time of a record for a nil text. Go does not have naive times.
-func parsed(text *string) (any, error) {
+// parseOptional returns the parsed time, or the absent time of a record for a nil text. Go does not have naive times.
+func parseOptional(text *string) (any, error) {
 	if text == nil {
 		record, err := progress.DecodeRecord(map[string]any{"started": nil})
 		return map[string]any{"utc": record.JSONFields()["started"], "naive": nil}, err
@@ -150,9 +150,9 @@ func parsed(text *string) (any, error) {
 	return map[string]any{"utc": progress.FormatTimestamp(moment.UTC()), "naive": false}, err
 }
 
-// normalMoment returns the times of records in the form of records, because the vectors are about times, not about
+// normalizedTime returns the times of records in the form of records, because the vectors are about times, not about
 // their texts.
-func normalMoment(key string, value any) any {
+func normalizedTime(key string, value any) any {
 	if text, ok := value.(string); ok && slices.Contains([]string{"started", "stopped", "delayed"}, key) {
 		if moment, err := progress.ParseTimestamp(text); err == nil {
 			return progress.FormatTimestamp(moment.UTC())

@@ -21,8 +21,8 @@ type Figures map[string]int64
 const module = "github.com/kopf-runtime/kopf-runtime/"
 
 var (
-	allocated = regexp.MustCompile(`^(Benchmark\S*)\s.*\s(\d+) allocs/op`)
-	processes = regexp.MustCompile(`-\d+$`)
+	allocsLine  = regexp.MustCompile(`^(Benchmark\S*)\s.*\s(\d+) allocs/op`)
+	procsSuffix = regexp.MustCompile(`-\d+$`)
 )
 
 // Read takes the figures from the output of go test -bench -benchmem, in which names end with a number of processors or
@@ -35,7 +35,7 @@ func Read(output io.Reader) (Figures, error) {
 			folder = strings.TrimPrefix(path, module)
 			continue
 		}
-		found := allocated.FindStringSubmatch(lines.Text())
+		found := allocsLine.FindStringSubmatch(lines.Text())
 		if found == nil {
 			continue
 		}
@@ -43,7 +43,7 @@ func Read(output io.Reader) (Figures, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the figures of %s: %w", found[1], err)
 		}
-		name := folder + "." + processes.ReplaceAllString(found[1], "")
+		name := folder + "." + procsSuffix.ReplaceAllString(found[1], "")
 		if least, is := figures[name]; !is || allocations < least {
 			figures[name] = allocations
 		}

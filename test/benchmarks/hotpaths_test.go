@@ -41,7 +41,7 @@ var hotPaths = map[string][]string{
 // TestAllocations compares allocations with the recorded figures: they rise first when code becomes slower, and are
 // comparable between machines.
 func TestAllocations(t *testing.T) {
-	recorded, measured := recorded(t), measured(t)
+	recorded, measured := readRecorded(t), runBenchmarks(t)
 	for path, names := range hotPaths {
 		for _, name := range names {
 			was, is := recorded.Of(name), measured.Of(name)
@@ -58,7 +58,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func recorded(t *testing.T) benchmarks.Figures {
+func readRecorded(t *testing.T) benchmarks.Figures {
 	t.Helper()
 	text, err := os.ReadFile("figures.txt")
 	if err != nil {
@@ -67,8 +67,8 @@ func recorded(t *testing.T) benchmarks.Figures {
 	return figures(t, text)
 }
 
-// measured runs each benchmark often enough that one-time work does not count; the times do not matter.
-func measured(t *testing.T) benchmarks.Figures {
+// runBenchmarks runs each benchmark often enough that one-time work does not count; the times do not matter.
+func runBenchmarks(t *testing.T) benchmarks.Figures {
 	t.Helper()
 	var folders, functions []string
 	for _, names := range hotPaths {

@@ -65,7 +65,7 @@ func (p *Page) Violations() []Violation {
 	p.t.Helper()
 	script, err := axe()
 	if err != nil {
-		lacking(p.t, "checking the accessibility of "+p.url, err)
+		skipOrFail(p.t, "checking the accessibility of "+p.url, err)
 	}
 	p.do("loading axe-core", chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Evaluate[bool](script+"\n;true")(ctx, t)

@@ -22,7 +22,7 @@ func TestCheckAccessibility(t *testing.T) {
 		"ContrastInTheDark": {
 			reason: "each view has colours of its own",
 			body:   fine + `<main><p id="pale" style="color: #444">by now</p></main>`,
-			view:   browser.View{Dark: true},
+			view:   browser.View{PrefersDark: true},
 			want:   []string{"color-contrast (serious)", `["#pale"]`},
 		},
 		"Fine": {
@@ -34,15 +34,15 @@ func TestCheckAccessibility(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := serve(t, tc.body)
 			got := play(t, func(t testing.TB) { browser.Open(t, url, tc.view).CheckAccessibility() })
-			if len(got.skipped) > 0 {
-				t.Skip(got.skipped)
+			if len(got.skips) > 0 {
+				t.Skip(got.skips)
 			}
-			if len(tc.want) == 0 && len(got.failed) > 0 {
-				t.Errorf("%s, but the failures are %q", tc.reason, got.failed)
+			if len(tc.want) == 0 && len(got.failures) > 0 {
+				t.Errorf("%s, but the failures are %q", tc.reason, got.failures)
 			}
 			for _, part := range tc.want {
-				if !strings.Contains(strings.Join(got.failed, "\n"), part) {
-					t.Errorf("%s: no failure has %q: %q", tc.reason, part, got.failed)
+				if !strings.Contains(strings.Join(got.failures, "\n"), part) {
+					t.Errorf("%s: no failure has %q: %q", tc.reason, part, got.failures)
 				}
 			}
 		})

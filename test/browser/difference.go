@@ -21,8 +21,8 @@ type Difference struct {
 	// Sizes are of both pictures, the stored one first. If they are not the same, nothing else is compared.
 	Sizes [2]image.Point
 	// Pixels is how many differ at all, Counted how many by more than [ToleratedShade], in the rectangle Within.
-	Pixels, Counted int
-	Within          image.Rectangle
+	Pixels, SignificantPixels int
+	Bounds                    image.Rectangle
 	// Picture is the actual one, pale, with pixels that count in red, and others that differ in orange.
 	Picture image.Image
 }
@@ -30,7 +30,7 @@ type Difference struct {
 // Tolerable reports whether the pictures have the same size and few enough pixels count.
 func (d Difference) Tolerable() bool {
 	size := d.Sizes[0]
-	return size == d.Sizes[1] && float64(d.Counted) <= ToleratedShare*float64(size.X*size.Y)
+	return size == d.Sizes[1] && float64(d.SignificantPixels) <= ToleratedShare*float64(size.X*size.Y)
 }
 
 // String says what differs.
@@ -40,7 +40,7 @@ func (d Difference) String() string {
 	}
 	all := d.Sizes[0].X * d.Sizes[0].Y
 	return fmt.Sprintf("%d of %d pixels differ by more than %d of 255 within %v, %.0f may (%d differ at all)",
-		d.Counted, all, ToleratedShade, d.Within, ToleratedShare*float64(all), d.Pixels)
+		d.SignificantPixels, all, ToleratedShade, d.Bounds, ToleratedShare*float64(all), d.Pixels)
 }
 
 // Compare compares two pictures pixel by pixel.
@@ -57,15 +57,15 @@ func Compare(stored, actual image.Image) Difference {
 			pixel := actual.At(to.Min.X+x, to.Min.Y+y)
 			switch by := shade(stored.At(from.Min.X+x, from.Min.Y+y), pixel); {
 			case by > ToleratedShade:
-				d.Counted++
+				d.SignificantPixels++
 				d.Pixels++
-				d.Within = d.Within.Union(image.Rect(x, y, x+1, y+1))
+				d.Bounds = d.Bounds.Union(image.Rect(x, y, x+1, y+1))
 				shown.Set(x, y, color.NRGBA{R: 0xd0, A: 0xff})
 			case by > 0:
 				d.Pixels++
 				shown.Set(x, y, color.NRGBA{R: 0xff, G: 0xa0, A: 0xff})
 			default:
-				shown.Set(x, y, pale(pixel))
+				shown.Set(x, y, lightenColor(pixel))
 			}
 		}
 	}
@@ -76,12 +76,13 @@ func Compare(stored, actual image.Image) Difference {
 func shade(one, other color.Color) int {
 	r1, g1, b1, a1 := one.RGBA()
 	r2, g2, b2, a2 := other.RGBA()
-	return max(apart(r1, r2), apart(g1, g2), apart(b1, b2), apart(a1, a2))
+	return max(channelDifference(r1, r2), channelDifference(g1, g2), channelDifference(b1, b2),
+		channelDifference(a1, a2))
 }
 
-func apart(one, other uint32) int { return int(max(one, other)-min(one, other)) >> 8 }
+func channelDifference(one, other uint32) int { return int(max(one, other)-min(one, other)) >> 8 }
 
-func pale(c color.Color) color.Color {
+func lightenColor(c color.Color) color.Color {
 	const white, share = 255, 4 // a quarter of the contrast is left
 	gray, _ := color.GrayModel.Convert(c).(color.Gray)
 	return color.Gray{Y: white - (white-gray.Y)/share}

@@ -34,14 +34,14 @@ func serve(t *testing.T, body string) string {
 // recorder is a test that is allowed to fail: its failures are kept.
 type recorder struct {
 	testing.TB
-	ends    []func()
-	failed  []string
-	skipped []string
+	cleanups []func()
+	failures []string
+	skips    []string
 }
 
-// end is what happens at the end of a test, the last thing first.
-func (r *recorder) end() {
-	for i := len(r.ends) - 1; i >= 0; i-- {
-		r.ends[i]()
+// runCleanups is what happens at the end of a test, the last thing first.
+func (r *recorder) runCleanups() {
+	for i := len(r.cleanups) - 1; i >= 0; i-- {
+		r.cleanups[i]()
 	}
 }

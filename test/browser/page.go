@@ -24,18 +24,18 @@ type View struct {
 	Width, Height int64
 	// Scale is the number of device pixels to a CSS pixel: 1 if zero.
 	Scale float64
-	// Dark is that dark colours are preferred (prefers-color-scheme).
-	Dark bool
-	// Motion is that motion is welcome; otherwise it is to be reduced (prefers-reduced-motion).
-	Motion bool
+	// PrefersDark is that dark colours are preferred (prefers-color-scheme).
+	PrefersDark bool
+	// AllowsMotion is that motion is welcome; otherwise it is to be reduced (prefers-reduced-motion).
+	AllowsMotion bool
 }
 
 // Page is one page in a tab of its own. It belongs to the test that opened it, and is used by one goroutine at a time.
 type Page struct {
-	t      testing.TB
-	url    string
-	steps  func(steps ...chromedp.Action[chromedp.Void]) error
-	errors complaints
+	t          testing.TB
+	url        string
+	runActions func(steps ...chromedp.Action[chromedp.Void]) error
+	errors     pageErrors
 }
 
 // Open shows a page and waits until it has loaded. The tab closes when the test ends, and each error that the page has
@@ -43,16 +43,16 @@ type Page struct {
 // with CI=true in the environment it fails.
 func Open(t testing.TB, url string, view View) *Page {
 	t.Helper()
-	newTab, err := shared.newTab()
+	newTab, err := sharedSession.newTab()
 	if errors.Is(err, programs.ErrNoChromium) {
-		lacking(t, "opening "+url, err)
+		skipOrFail(t, "opening "+url, err)
 	}
 	if err != nil {
 		t.Fatalf("opening %s: %v", url, err)
 	}
 	p := &Page{t: t, url: url}
 	tab, closeTab := newTab(chromedp.WithListener(p.errors.listen))
-	p.steps = func(steps ...chromedp.Action[chromedp.Void]) error {
+	p.runActions = func(steps ...chromedp.Action[chromedp.Void]) error {
 		ctx, cancel := context.WithTimeoutCause(tab, stepLimit, fmt.Errorf("not within %s", stepLimit))
 		defer cancel()
 		if err := chromedp.Do(ctx, steps...); err != nil {
@@ -78,8 +78,8 @@ func Open(t testing.TB, url string, view View) *Page {
 func (v View) emulation() chromedp.Action[chromedp.Void] {
 	width, height, scale := cmp.Or(v.Width, 1280), cmp.Or(v.Height, 800), cmp.Or(v.Scale, 1)
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: choose(v.Dark, "dark", "light")},
-		{Name: "prefers-reduced-motion", Value: choose(v.Motion, "no-preference", "reduce")},
+		{Name: "prefers-color-scheme", Value: choose(v.PrefersDark, "dark", "light")},
+		{Name: "prefers-reduced-motion", Value: choose(v.AllowsMotion, "no-preference", "reduce")},
 	}}
 	return chromedp.Steps(
 		chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale)),
@@ -105,7 +105,7 @@ func (v View) emulation() chromedp.Action[chromedp.Void] {
 func (p *Page) Wait(condition string) {
 	p.t.Helper()
 	last := "undefined"
-	err := p.steps(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	err := p.runActions(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -161,16 +161,16 @@ func (p *Page) Read(expression string, into any) {
 // errors of the browser itself, such as missing files. They no longer fail the test.
 func (p *Page) Errors() []string {
 	// The answer comes after whatever was reported before; without an answer there is nothing more to come.
-	_ = p.steps(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	_ = p.runActions(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Evaluate[int]("0")(ctx, t)
 		return err
 	}))
-	return p.errors.take()
+	return p.errors.takeAll()
 }
 
 func (p *Page) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	if err := p.steps(steps...); err != nil {
+	if err := p.runActions(steps...); err != nil {
 		p.t.Fatalf("%s on %s: %v", what, p.url, err)
 	}
 }

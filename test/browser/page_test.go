@@ -12,9 +12,9 @@ import (
 )
 
 func (r *recorder) Helper()           {}
-func (r *recorder) Cleanup(fn func()) { r.ends = append(r.ends, fn) }
+func (r *recorder) Cleanup(fn func()) { r.cleanups = append(r.cleanups, fn) }
 func (r *recorder) Errorf(format string, args ...any) {
-	r.failed = append(r.failed, fmt.Sprintf(format, args...))
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
 func (r *recorder) Fatalf(format string, args ...any) {
@@ -23,7 +23,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 }
 
 func (r *recorder) Skipf(format string, args ...any) {
-	r.skipped = append(r.skipped, fmt.Sprintf(format, args...))
+	r.skips = append(r.skips, fmt.Sprintf(format, args...))
 	runtime.Goexit()
 }
 
@@ -34,7 +34,7 @@ func play(t *testing.T, test func(t testing.TB)) *recorder {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer r.end()
+		defer r.runCleanups()
 		test(r)
 	}()
 	<-ended
@@ -76,7 +76,7 @@ func TestErrorsFailTheTest(t *testing.T) {
 			url := serve(t, tc.body)
 			browser.Open(t, url, browser.View{}).Errors() // or this test is skipped
 
-			got := play(t, func(t testing.TB) { browser.Open(t, url, browser.View{}) }).failed
+			got := play(t, func(t testing.TB) { browser.Open(t, url, browser.View{}) }).failures
 			if len(got) != 1 || !strings.Contains(got[0], tc.want) {
 				t.Errorf("%s: the failures of the test are %q, want one with %q", tc.reason, got, tc.want)
 			}
@@ -88,14 +88,14 @@ func TestErrorsThatWereTaken(t *testing.T) {
 	url := serve(t, `<script>console.log("fine"); console.error("expected")</script>`)
 	var taken []string
 	got := play(t, func(t testing.TB) { taken = browser.Open(t, url, browser.View{}).Errors() })
-	if len(got.skipped) > 0 {
-		t.Skip(got.skipped)
+	if len(got.skips) > 0 {
+		t.Skip(got.skips)
 	}
 	if diff := cmp.Diff([]string{"console.error: expected"}, taken); diff != "" {
 		t.Errorf("only errors are taken (-want, +got):\n%s", diff)
 	}
-	if len(got.failed) > 0 {
-		t.Errorf("who has taken an error answers for it, but the test failed: %q", got.failed)
+	if len(got.failures) > 0 {
+		t.Errorf("who has taken an error answers for it, but the test failed: %q", got.failures)
 	}
 }
 
@@ -134,11 +134,11 @@ func TestPress(t *testing.T) {
 func TestPressUnknown(t *testing.T) {
 	url := serve(t, ``)
 	got := play(t, func(t testing.TB) { browser.Open(t, url, browser.View{}).Press("Shift+Tabulator") })
-	if len(got.skipped) > 0 {
-		t.Skip(got.skipped)
+	if len(got.skips) > 0 {
+		t.Skip(got.skips)
 	}
-	if len(got.failed) != 1 || !strings.Contains(got.failed[0], `no key "Tabulator"`) {
-		t.Errorf("an unknown key fails the test: the failures are %q", got.failed)
+	if len(got.failures) != 1 || !strings.Contains(got.failures[0], `no key "Tabulator"`) {
+		t.Errorf("an unknown key fails the test: the failures are %q", got.failures)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestView(t *testing.T) {
 		},
 		"All": {
 			reason: "a page has to fit a small window, and to respect preferences",
-			view:   browser.View{Width: 400, Height: 300, Scale: 2, Dark: true, Motion: true},
+			view:   browser.View{Width: 400, Height: 300, Scale: 2, PrefersDark: true, AllowsMotion: true},
 			want:   seen{Width: 400, Height: 300, Scale: 2, Dark: true, Zone: "UTC", Language: "en-US"},
 		},
 	}

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "store the pictures of pages under testd
 
 // settled is when what a page shows is painted: its fonts are there, and two frames have passed. A caret that blinks
 // is hidden, by a sheet that no content security policy forbids.
-const settled = `(async () => {
+const awaitPaintScript = `(async () => {
 	const sheet = new CSSStyleSheet();
 	sheet.replaceSync('* { caret-color: transparent !important }');
 	document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
@@ -36,7 +36,7 @@ const settled = `(async () => {
 func (p *Page) Screenshot(name string) {
 	p.t.Helper()
 	var ready bool
-	p.Read(settled, &ready)
+	p.Read(awaitPaintScript, &ready)
 	var shot []byte
 	p.do("taking a picture", chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
 		shot, err = chromedp.CaptureScreenshot()(ctx, t)

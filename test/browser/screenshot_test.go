@@ -23,7 +23,8 @@ func TestScreenshot(t *testing.T) {
 		browser.Open(t, url, browser.View{Width: 400, Height: 200}).Screenshot("light")
 	})
 	t.Run("DarkAndSharp", func(t *testing.T) {
-		browser.Open(t, url, browser.View{Width: 400, Height: 200, Scale: 2, Dark: true}).Screenshot("dark-sharp")
+		browser.Open(t, url, browser.View{Width: 400, Height: 200, Scale: 2,
+			PrefersDark: true}).Screenshot("dark-sharp")
 	})
 }
 
@@ -32,19 +33,19 @@ func TestScreenshotThatDiffers(t *testing.T) {
 		t.Skip("skipped: only pictures of Linux are compared")
 	}
 	url := serve(t, strings.Replace(sample, "retry 3", "retry 8", 1))
-	t.Chdir(stored(t, "light"))
+	t.Chdir(storedCopy(t, "light"))
 	got := play(t, func(t testing.TB) {
 		browser.Open(t, url, browser.View{Width: 400, Height: 200}).Screenshot("light")
 	})
-	if len(got.skipped) > 0 {
-		t.Skip(got.skipped)
+	if len(got.skips) > 0 {
+		t.Skip(got.skips)
 	}
-	if len(got.failed) != 1 {
-		t.Fatalf("one digit is another one, and the failures of the test are %q", got.failed)
+	if len(got.failures) != 1 {
+		t.Fatalf("one digit is another one, and the failures of the test are %q", got.failures)
 	}
-	dir := regexp.MustCompile(`difference\.png in ([^\s;]+)`).FindStringSubmatch(got.failed[0])
+	dir := regexp.MustCompile(`difference\.png in ([^\s;]+)`).FindStringSubmatch(got.failures[0])
 	if dir == nil {
-		t.Fatalf("the failure does not say where the pictures are: %s", got.failed[0])
+		t.Fatalf("the failure does not say where the pictures are: %s", got.failures[0])
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir[1]) })
 	for _, name := range []string{"actual.png", "difference.png"} {
@@ -60,16 +61,16 @@ func TestScreenshotThatIsNotStored(t *testing.T) {
 	}
 	url := serve(t, sample)
 	got := play(t, func(t testing.TB) { browser.Open(t, url, browser.View{}).Screenshot("unknown") })
-	if len(got.skipped) > 0 {
-		t.Skip(got.skipped)
+	if len(got.skips) > 0 {
+		t.Skip(got.skips)
 	}
-	if len(got.failed) != 1 || !strings.Contains(got.failed[0], "-update") {
-		t.Errorf("a missing picture fails the test until -update stores it: the failures are %q", got.failed)
+	if len(got.failures) != 1 || !strings.Contains(got.failures[0], "-update") {
+		t.Errorf("a missing picture fails the test until -update stores it: the failures are %q", got.failures)
 	}
 }
 
-// stored is a folder with a copy of a stored picture, where no -update reaches the original.
-func stored(t *testing.T, name string) string {
+// storedCopy is a folder with a copy of a stored picture, where no -update reaches the original.
+func storedCopy(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name+".png"))
 	if err != nil {
@@ -95,37 +96,37 @@ func TestCompare(t *testing.T) {
 		return picture
 	}
 	cases := map[string]struct {
-		reason    string
-		width     int
-		spots     int
-		shade     uint8
-		tolerable bool
+		reason        string
+		width         int
+		changedPixels int
+		shade         uint8
+		tolerable     bool
 	}{
 		"Size":       {reason: "another size is another layout", width: side + 1},
-		"FivePixels": {reason: "more than the share that may differ", width: side, spots: 5, shade: 0},
-		"FourPixels": {reason: "as many as may differ", width: side, spots: 4, shade: 0, tolerable: true},
+		"FivePixels": {reason: "more than the share that may differ", width: side, changedPixels: 5, shade: 0},
+		"FourPixels": {reason: "as many as may differ", width: side, changedPixels: 4, shade: 0, tolerable: true},
 		"Smoothing": {
 			reason: "edges of letters are smoothed otherwise by another version",
-			width:  side, spots: side, shade: 0xff - browser.ToleratedShade, tolerable: true,
+			width:  side, changedPixels: side, shade: 0xff - browser.ToleratedShade, tolerable: true,
 		},
 		"Shade": {
 			reason: "one step more than smoothing is a difference",
-			width:  side, spots: side, shade: 0xff - browser.ToleratedShade - 1,
+			width:  side, changedPixels: side, shade: 0xff - browser.ToleratedShade - 1,
 		},
 		"Equal": {reason: "equal pictures have no difference", width: side, tolerable: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			actual := plain(tc.width)
-			for i := range tc.spots {
+			for i := range tc.changedPixels {
 				actual.Set(i, 7, color.NRGBA{R: 0xff, G: tc.shade, B: 0xff, A: 0xff})
 			}
 			difference := browser.Compare(plain(side), actual)
 			if got := difference.Tolerable(); got != tc.tolerable {
 				t.Errorf("%s: tolerable is %t, want %t: %s", tc.reason, got, tc.tolerable, difference)
 			}
-			if difference.Pixels != tc.spots && tc.width == side {
-				t.Errorf("%s: %d pixels differ, want %d", tc.reason, difference.Pixels, tc.spots)
+			if difference.Pixels != tc.changedPixels && tc.width == side {
+				t.Errorf("%s: %d pixels differ, want %d", tc.reason, difference.Pixels, tc.changedPixels)
 			}
 		})
 	}

@@ -23,23 +23,23 @@ const (
 
 // session is the browser of this process. It starts with the first page.
 type session struct {
-	mu     sync.Mutex
-	opened bool
-	tab    func(options ...chromedp.ContextOption) (context.Context, context.CancelFunc)
-	err    error
-	ends   []func()
+	mu       sync.Mutex
+	isOpen   bool
+	openTab  func(options ...chromedp.ContextOption) (context.Context, context.CancelFunc)
+	err      error
+	cleanups []func()
 }
 
-var shared session
+var sharedSession session
 
 // Main runs the tests of a package, and ends their browser. It is all that TestMain has to do:
 //
 //	func TestMain(m *testing.M) { browser.Main(m) }
 func Main(m *testing.M) {
-	shared.mu.Lock()
-	shared.opened = true
-	shared.mu.Unlock()
-	defer shared.end()
+	sharedSession.mu.Lock()
+	sharedSession.isOpen = true
+	sharedSession.mu.Unlock()
+	defer sharedSession.end()
 	m.Run() // the generated main exits with its result
 }
 
@@ -47,13 +47,13 @@ func Main(m *testing.M) {
 func (s *session) newTab() (func(...chromedp.ContextOption) (context.Context, context.CancelFunc), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.opened {
+	if !s.isOpen {
 		return nil, errors.New("there is no browser: TestMain has to call browser.Main")
 	}
-	if s.tab == nil && s.err == nil {
+	if s.openTab == nil && s.err == nil {
 		s.err = s.start()
 	}
-	return s.tab, s.err
+	return s.openTab, s.err
 }
 
 func (s *session) start() error {
@@ -65,7 +65,7 @@ func (s *session) start() error {
 	if err != nil {
 		return fmt.Errorf("making a folder for the browser: %w", err)
 	}
-	s.ends = append(s.ends, func() { _ = os.RemoveAll(home) })
+	s.cleanups = append(s.cleanups, func() { _ = os.RemoveAll(home) })
 	fonts, err := installFonts(home)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *session) start() error {
 	options := append(flags(), chromedp.ExecPath(program), chromedp.Env(env...))
 	allocator, free := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, kill := chromedp.NewContext(allocator)
-	s.ends = append(s.ends, free, func() {
+	s.cleanups = append(s.cleanups, free, func() {
 		closing, cancel := context.WithTimeout(ctx, stepLimit)
 		defer cancel()
 		_ = chromedp.Cancel(closing) // whatever does not close is killed
@@ -86,7 +86,7 @@ func (s *session) start() error {
 	if err := chromedp.Do(ctx); err != nil {
 		return fmt.Errorf("starting %s: %w", program, err)
 	}
-	s.tab = func(options ...chromedp.ContextOption) (context.Context, context.CancelFunc) {
+	s.openTab = func(options ...chromedp.ContextOption) (context.Context, context.CancelFunc) {
 		return chromedp.NewContext(ctx, append(options, chromedp.WithNewBrowserContext())...)
 	}
 	return nil
@@ -96,10 +96,10 @@ func (s *session) start() error {
 func (s *session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		s.ends[i]()
+	for i := len(s.cleanups) - 1; i >= 0; i-- {
+		s.cleanups[i]()
 	}
-	s.opened, s.tab, s.ends = false, nil, nil
+	s.isOpen, s.openTab, s.cleanups = false, nil, nil
 }
 
 // flags returns the flags of a browser that shows no prompts and paints the same everywhere.
@@ -123,8 +123,8 @@ func flags() []chromedp.ExecAllocatorOption {
 	return options
 }
 
-// lacking skips a test, or fails it where everything has to be there.
-func lacking(t testing.TB, what string, err error) {
+// skipOrFail skips a test, or fails it where everything has to be there.
+func skipOrFail(t testing.TB, what string, err error) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s: %v", what, err)

@@ -21,7 +21,7 @@ const golden = "testdata/creation.txt"
 
 // most is how many files of the engine one created object may pass through; three of them only measure, and three bring
 // it in and keep it.
-const most = 43
+const maxFiles = 43
 
 // TestCreation compares the functions that one created object with one handler passes through with testdata and with
 // the tour in the documentation of package reconcilers, so that a longer path is seen in review.
@@ -43,8 +43,8 @@ func TestCreation(t *testing.T) {
 		t.Errorf("the way of one created object has changed; go test ./test/calltrace -update writes it down "+
 			"(-want, +got):\n%s", d)
 	}
-	if files := is.Files("reconcilers"); files > most {
-		t.Errorf("one created object passes through %d files of the engine, more than %d", files, most)
+	if files := is.Files("reconcilers"); files > maxFiles {
+		t.Errorf("one created object passes through %d files of the engine, more than %d", files, maxFiles)
 	}
 	tour, err := os.ReadFile("../../reconcilers/doc.go")
 	if err != nil {

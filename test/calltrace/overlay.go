@@ -14,15 +14,15 @@ import (
 )
 
 // product are the folders whose functions get a probe.
-var product = []string{"facade", "peering", "reconcilers", "storage", "webhooks"}
+var productFolders = []string{"facade", "peering", "reconcilers", "storage", "webhooks"}
 
-const probe = "github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
+const probePackage = "github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
 
 // Overlay writes copies of all production files under the root, with a probe in every function, into the folder, and
 // gives the file for the -overlay option of the go command.
 func Overlay(root, into string) (string, error) {
 	replace := map[string]string{}
-	for _, top := range product {
+	for _, top := range productFolders {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -37,7 +37,7 @@ func Overlay(root, into string) (string, error) {
 				return err
 			}
 			replace[path] = filepath.Join(into, strings.ReplaceAll(name, string(filepath.Separator), "_"))
-			return probed(path, filepath.ToSlash(name), replace[path])
+			return writeProbedFile(path, filepath.ToSlash(name), replace[path])
 		})
 		if err != nil {
 			return "", fmt.Errorf("adding probes to %s: %w", top, err)
@@ -51,8 +51,8 @@ func Overlay(root, into string) (string, error) {
 	return overlay, os.WriteFile(overlay, data, 0o600)
 }
 
-// probed writes a copy of one file, line for line.
-func probed(path, name, to string) error {
+// writeProbedFile writes a copy of one file, line for line.
+func writeProbedFile(path, name, to string) error {
 	source, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func probed(path, name, to string) error {
 		return err
 	}
 	at := func(pos token.Pos) int { return positions.Position(pos).Offset }
-	additions := map[int]string{at(file.Name.End()): fmt.Sprintf("; import calltrace %q", probe)}
+	additions := map[int]string{at(file.Name.End()): fmt.Sprintf("; import calltrace %q", probePackage)}
 	functions := 0
 	for _, declared := range file.Decls {
 		around := ""
@@ -88,10 +88,10 @@ func probed(path, name, to string) error {
 	if functions == 0 {
 		return os.WriteFile(to, source, 0o600)
 	}
-	return os.WriteFile(to, inserted(source, additions), 0o600)
+	return os.WriteFile(to, insertProbes(source, additions), 0o600)
 }
 
-func inserted(source []byte, additions map[int]string) []byte {
+func insertProbes(source []byte, additions map[int]string) []byte {
 	offsets := make([]int, 0, len(additions))
 	for offset := range additions {
 		offsets = append(offsets, offset)

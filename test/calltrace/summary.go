@@ -16,29 +16,30 @@ import (
 type Summary struct {
 	// Functions are those that were called, by package and file, sorted.
 	Functions map[string]map[string][]string
-	// Entered is how often each package was called from another one, or from outside of the product.
-	Entered map[string]int
-	// First is when a function was called for the first time, by its name with its package: 0 for the first of all.
-	First map[string]int
+	// EntryCounts is how often each package was called from another one, or from outside of the product.
+	EntryCounts map[string]int
+	// CallOrder is when a function was called for the first time, by its name with its package: 0 for the first of all.
+	CallOrder map[string]int
 }
 
 // Summarize puts calls in order.
 func Summarize(calls []record.Call) Summary {
-	s := Summary{Functions: map[string]map[string][]string{}, Entered: map[string]int{}, First: map[string]int{}}
+	s := Summary{Functions: map[string]map[string][]string{}, EntryCounts: map[string]int{},
+		CallOrder: map[string]int{}}
 	for _, call := range calls {
 		folder, file := path.Dir(call.File), path.Base(call.File)
-		if slices.Contains(leftOut, folder) {
+		if slices.Contains(excludedPackages, folder) {
 			continue
 		}
 		if s.Functions[folder] == nil {
 			s.Functions[folder] = map[string][]string{}
 		}
 		if call.Caller == "" || path.Dir(call.Caller) != folder {
-			s.Entered[folder]++
+			s.EntryCounts[folder]++
 		}
 		name := path.Base(folder) + "." + call.Function
-		if _, known := s.First[name]; !known && call.Function != "" {
-			s.First[name] = len(s.First)
+		if _, known := s.CallOrder[name]; !known && call.Function != "" {
+			s.CallOrder[name] = len(s.CallOrder)
 		}
 		if call.Function != "" && !slices.Contains(s.Functions[folder][file], call.Function) {
 			s.Functions[folder][file] = append(s.Functions[folder][file], call.Function)
@@ -55,7 +56,7 @@ func Summarize(calls []record.Call) Summary {
 // leftOut are packages that carry bytes, as clients and below them: they are on the way of requests, not of objects,
 // and how often they are called depends on the pieces in which the bytes come; and the journal, which is optional and
 // not used here.
-var leftOut = []string{
+var excludedPackages = []string{
 	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/rawclient",
 	"reconcilers/journal",
 }
@@ -71,19 +72,19 @@ func (s Summary) Files(under string) (files int) {
 }
 
 // step matches a line of a tour: a function with its package, and a description.
-var step = regexp.MustCompile(`(?m)^//\t(\S+) +\S`)
+var tourLine = regexp.MustCompile(`(?m)^//\t(\S+) +\S`)
 
 // Mistakes compares a tour with the calls: all of its functions must be called in order.
 func (s Summary) Mistakes(tour string) (mistakes []string) {
 	last := ""
-	for _, found := range step.FindAllStringSubmatch(tour, -1) {
+	for _, found := range tourLine.FindAllStringSubmatch(tour, -1) {
 		name := found[1]
-		first, called := s.First[name]
+		first, called := s.CallOrder[name]
 		switch {
 		case !called:
 			mistakes = append(mistakes, name+" is not called")
 			continue
-		case last != "" && first < s.First[last]:
+		case last != "" && first < s.CallOrder[last]:
 			mistakes = append(mistakes, name+" is called before "+last)
 		}
 		last = name
@@ -99,7 +100,7 @@ func (s Summary) String() string {
 	functions := 0
 	var text strings.Builder
 	for _, folder := range slices.Sorted(maps.Keys(s.Functions)) {
-		fmt.Fprintf(&text, "\n%s, entered %s\n", folder, s.times(folder))
+		fmt.Fprintf(&text, "\n%s, entered %s\n", folder, s.formatEntries(folder))
 		for _, file := range slices.Sorted(maps.Keys(s.Functions[folder])) {
 			called := s.Functions[folder][file]
 			functions += len(called)
@@ -115,12 +116,12 @@ func (s Summary) String() string {
 
 // byWatches are the packages that every event of a watch leads through. Informers end their watches at random, and ask
 // for the next one.
-var byWatches = []string{"reconcilers/compact", "storage/jsontext"}
+var watchPackages = []string{"reconcilers/compact", "storage/jsontext"}
 
-func (s Summary) times(folder string) string {
-	n := s.Entered[folder]
+func (s Summary) formatEntries(folder string) string {
+	n := s.EntryCounts[folder]
 	switch {
-	case slices.Contains(byWatches, folder):
+	case slices.Contains(watchPackages, folder):
 		return "for every event of a watch"
 	case n == 1:
 		return "once"

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// forged returns a foreign certificate and key for the Service in PEM, signed by itself or by a CA.
-func forged(t *testing.T, isSigned bool) (cert, key []byte) {
+// forgedCertificate returns a foreign certificate and key for the Service in PEM, signed by itself or by a CA.
+func forgedCertificate(t *testing.T, isSigned bool) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -50,7 +50,7 @@ func forged(t *testing.T, isSigned bool) (cert, key []byte) {
 // wantUnpublished checks that no API server trusts a certificate, and that the Secret does not have it.
 func (c *cluster) wantUnpublished(cert []byte) {
 	c.t.Helper()
-	for _, entry := range c.used() {
+	for _, entry := range c.currentEntries() {
 		if bytes.Contains(entry.ClientConfig.CABundle, cert) {
 			c.t.Errorf("the entry %s trusts the foreign certificate", entry.Name)
 		}
@@ -67,10 +67,10 @@ func TestForeignSecretBefore(t *testing.T) {
 	for name, isSigned := range map[string]bool{"SelfSigned": false, "OtherCA": true} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(c *cluster) {
-				cert, key := forged(t, isSigned)
+				cert, key := forgedCertificate(t, isSigned)
 				c.putSecret(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": cert})
-				c.start(present, "webhook")
-				c.start(present, "webhook")
+				c.start(presentVersion, "webhook")
+				c.start(presentVersion, "webhook")
 				c.run(changeover)
 				c.wantUnpublished(cert)
 			})
@@ -90,10 +90,10 @@ func TestSecretChanged(t *testing.T) {
 		for form, isSigned := range map[string]bool{"SelfSigned": false, "OtherCA": true} {
 			t.Run(name+form, func(t *testing.T) {
 				play(t, func(c *cluster) {
-					c.start(present, "webhook")
-					c.start(present, "webhook")
+					c.start(presentVersion, "webhook")
+					c.start(presentVersion, "webhook")
 					c.run(time.Minute + 20*time.Second)
-					cert, key := forged(t, isSigned)
+					cert, key := forgedCertificate(t, isSigned)
 					changes := map[string][]byte{}
 					for i, value := range [][]byte{cert, key, append(c.secretData()["ca.crt"], cert...)} {
 						if keys[i] != "" {
@@ -101,7 +101,7 @@ func TestSecretChanged(t *testing.T) {
 						}
 					}
 					c.putSecret(changes)
-					c.start(present, "webhook")
+					c.start(presentVersion, "webhook")
 					c.run(changeover)
 					c.wantUnpublished(cert)
 				})
@@ -114,12 +114,12 @@ func TestSecretDeleted(t *testing.T) {
 	for name, started := range map[string]int{"AtWork": 0, "RollingUpdate": 1} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(c *cluster) {
-				first := c.start(present, "webhook")
+				first := c.start(presentVersion, "webhook")
 				c.run(time.Minute + 20*time.Second)
 				former := c.secretData()["tls.crt"]
 				c.Delete(secrets, "ns", "webhooks")
 				for range started {
-					c.start(present, "webhook")
+					c.start(presentVersion, "webhook")
 				}
 				c.run(changeover)
 				if started > 0 {
@@ -137,13 +137,13 @@ func TestSecretDeleted(t *testing.T) {
 // The next version of the operator is behind another Service.
 func TestHostChange(t *testing.T) {
 	play(t, func(c *cluster) {
-		first := c.start(present, "webhook")
+		first := c.start(presentVersion, "webhook")
 		c.run(2 * time.Minute)
-		second := c.start(present, "moved")
+		second := c.start(presentVersion, "moved")
 		c.run(time.Minute)
 		c.stop(first)
 		c.run(changeover)
-		third := c.start(present, "webhook")
+		third := c.start(presentVersion, "webhook")
 		c.run(10 * time.Second)
 		c.stop(second)
 		c.run(changeover)
@@ -159,19 +159,19 @@ func TestClockAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		c := newCluster(t)
-		c.start(present, "webhook")
+		c.start(presentVersion, "webhook")
 		c.run(time.Minute)
-		secret, configuration = c.Object(secrets, "ns", "webhooks"), c.Object(validating, "", managed)
+		secret, configuration = c.Object(secrets, "ns", "webhooks"), c.Object(validating, "", managedName)
 		c.stopAll()
 	})
 	play(t, func(c *cluster) {
 		delete(configuration, "webhooks")
 		c.Put(validating, configuration)
 		c.Put(secrets, secret)
-		c.start(present, "webhook")
+		c.start(presentVersion, "webhook")
 		c.run(changeover)
 		c.Put(secrets, secret)
-		c.start(present, "webhook")
+		c.start(presentVersion, "webhook")
 		c.run(changeover)
 	})
 }
@@ -182,11 +182,11 @@ func TestRotation(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	play(t, func(c *cluster) {
-		former := [2]*replica{c.start(present, "webhook"), c.start(present, "webhook")}
+		former := [2]*replica{c.start(presentVersion, "webhook"), c.start(presentVersion, "webhook")}
 		for i := range 6 {
 			c.run(23 * time.Minute)
 			replaced := former[i%2]
-			former[i%2] = c.start(present, "webhook")
+			former[i%2] = c.start(presentVersion, "webhook")
 			c.run(propagation + interval)
 			c.stop(replaced)
 		}
@@ -204,10 +204,10 @@ func TestVersionsTakeTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(c *cluster) {
-				last := c.start(former, "webhook")
+				last := c.start(formerVersion, "webhook")
 				c.run(pause)
 				for i := range 8 {
-					next := c.start([]version{present, former}[i%2], "webhook")
+					next := c.start([]version{presentVersion, formerVersion}[i%2], "webhook")
 					c.run(pause / 2)
 					c.stop(last)
 					c.run(pause / 2)
@@ -222,11 +222,11 @@ func TestVersionsTakeTurns(t *testing.T) {
 // What the former version has published for a century ends with the upgrade.
 func TestUpgradeAfterForeignSecret(t *testing.T) {
 	play(t, func(c *cluster) {
-		cert, key := forged(t, false)
+		cert, key := forgedCertificate(t, false)
 		c.putSecret(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": cert})
-		last := c.start(former, "webhook")
+		last := c.start(formerVersion, "webhook")
 		c.run(time.Minute)
-		c.start(present, "webhook")
+		c.start(presentVersion, "webhook")
 		c.run(time.Minute)
 		c.stop(last)
 		c.run(changeover)

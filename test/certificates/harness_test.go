@@ -31,12 +31,12 @@ import (
 )
 
 const (
-	operator, managed = "ops.example.org", "shared"
-	lifetime, overlap = time.Hour, 5 * time.Minute
+	operator, managedName = "ops.example.org", "shared"
+	lifetime, overlap     = time.Hour, 5 * time.Minute
 	// propagation is how long an API server uses a former webhook configuration, and interval is that of requests.
 	propagation, interval = 3 * time.Second, time.Second
 	// pause is the time between two requests with the same certificate and the same bundle.
-	pause = 30 * time.Second
+	requestPause = 30 * time.Second
 	// changeover is the time in which any change of certificates is over.
 	changeover = 3 * overlap
 )
@@ -61,10 +61,10 @@ type cluster struct {
 	*memapi.Server
 	t        *testing.T
 	replicas []*replica
-	// effective are the entries that the API server uses; sent and refused count its requests.
-	effective     atomic.Pointer[[]admissionregistrationv1.ValidatingWebhook]
-	sent, refused int
-	started       int // replicas so far
+	// effectiveEntries are the entries that the API server uses; sent and refused count its requests.
+	effectiveEntries              atomic.Pointer[[]admissionregistrationv1.ValidatingWebhook]
+	sentRequests, refusedRequests int
+	startedReplicas               int // replicas so far
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -79,27 +79,27 @@ func newCluster(t *testing.T) *cluster {
 // replica is a process of the operator behind a Service.
 type replica struct {
 	*admission.WebhookServer
-	host  string
-	conns chan net.Conn
-	gone  atomic.Bool
-	asked string    // the certificate and the bundle of the last request
-	last  time.Time // when that was sent
-	end   context.CancelFunc
-	ended chan error
+	host           string
+	conns          chan net.Conn
+	isStopped      atomic.Bool
+	lastReviewKey  string    // the certificate and the bundle of the last request
+	lastReviewTime time.Time // when that was sent
+	cancel         context.CancelFunc
+	done           chan error
 }
 
 // version makes the certificates of one version of the operator.
 type version func(t *testing.T, c *cluster, r certificates.Rotation) certificates.Source
 
-// present is the version of this repository.
-func present(t *testing.T, c *cluster, r certificates.Rotation) certificates.Source {
+// presentVersion is the version of this repository.
+func presentVersion(t *testing.T, c *cluster, r certificates.Rotation) certificates.Source {
 	t.Helper()
 	client, err := configurations.NewClient(memapi.Config(c), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Ledger = configurations.NewRecords(configurations.Options{
-		Client: client, Name: managed, Operator: operator,
+		Client: client, Name: managedName, Operator: operator,
 	}, false)
 	source, err := r.Open()
 	if err != nil {
@@ -111,7 +111,7 @@ func present(t *testing.T, c *cluster, r certificates.Rotation) certificates.Sou
 // start starts a replica behind a Service, and waits until its entries are in use.
 func (c *cluster) start(of version, service string) *replica {
 	c.t.Helper()
-	c.started++
+	c.startedReplicas++
 	client, err := certificates.NewClient(memapi.Config(c), nil)
 	if err != nil {
 		c.t.Fatal(err)
@@ -124,10 +124,10 @@ func (c *cluster) start(of version, service string) *replica {
 	handler.Call = func(context.Context, *handlers.Invocation) error { return nil }
 	kind := schema.GroupVersionKind{Group: widgets.Group, Version: widgets.Version, Kind: widgets.Kind}
 	made, err := admission.New(admission.Options{
-		Operator: operator, Config: memapi.Config(c), HTTPClient: &http.Client{Transport: c}, Managed: managed,
+		Operator: operator, Config: memapi.Config(c), HTTPClient: &http.Client{Transport: c}, Managed: managedName,
 		Registrations: []admission.RegisteredHandler{{Selector: discovery.OfKind(kind), Handler: handler}},
-		Identity:      fmt.Sprint(c.started), HandOver: time.Second, Certificates: source, ScanOnce: true,
-		Reach: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+		Identity:      fmt.Sprint(c.startedReplicas), HandOver: time.Second, Certificates: source, ScanOnce: true,
+		ClientConfig: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 			return tunnels.ByService("ns", service, 443, "", bundle)
 		},
 	})
@@ -135,7 +135,7 @@ func (c *cluster) start(of version, service string) *replica {
 		c.t.Fatal(err)
 	}
 	r := &replica{
-		WebhookServer: made, host: service + ".ns.svc", conns: make(chan net.Conn), ended: make(chan error, 1),
+		WebhookServer: made, host: service + ".ns.svc", conns: make(chan net.Conn), done: make(chan error, 1),
 	}
 	on := webhook.NewServer(webhook.Options{})
 	if err := made.Register(on); err != nil {
@@ -143,15 +143,15 @@ func (c *cluster) start(of version, service string) *replica {
 	}
 	server := &http.Server{Handler: on.WebhookMux()} //nolint:gosec // it has no network
 	var ctx context.Context
-	ctx, r.end = context.WithCancel(c.t.Context())
+	ctx, r.cancel = context.WithCancel(c.t.Context())
 	go func() {
 		_ = server.Serve(tls.NewListener(r, &tls.Config{GetCertificate: made.GetCertificate}))
 	}()
 	go func() {
 		err := made.Start(ctx)
-		r.gone.Store(true)
+		r.isStopped.Store(true)
 		_ = server.Close()
-		r.ended <- err
+		r.done <- err
 	}()
 	c.replicas = append(c.replicas, r)
 	time.Sleep(interval)
@@ -174,9 +174,9 @@ func (*replica) Addr() net.Addr { return &net.UnixAddr{} }
 // stop ends a replica like a signal: requests are sent until it has ended.
 func (c *cluster) stop(r *replica) {
 	c.t.Helper()
-	r.end()
+	r.cancel()
 	c.run(2 * interval)
-	if err := <-r.ended; err != nil {
+	if err := <-r.done; err != nil {
 		c.t.Errorf("the process ends without an error: got %v", err)
 	}
 	c.replicas = slices.DeleteFunc(c.replicas, func(one *replica) bool { return one == r })
@@ -185,8 +185,8 @@ func (c *cluster) stop(r *replica) {
 // stopAll ends the replicas that are left.
 func (c *cluster) stopAll() {
 	for _, r := range c.replicas {
-		r.end()
-		<-r.ended
+		r.cancel()
+		<-r.done
 	}
 	time.Sleep(time.Minute) // connections are closed
 }
@@ -197,24 +197,24 @@ func (c *cluster) run(duration time.Duration) {
 	for end := time.Now().Add(duration); time.Now().Before(end); {
 		synctest.Wait() // of two replicas that write at once, the younger one wins
 		next := c.entries()
-		time.AfterFunc(propagation, func() { c.effective.Store(&next) })
-		for _, entry := range c.used() {
+		time.AfterFunc(propagation, func() { c.effectiveEntries.Store(&next) })
+		for _, entry := range c.currentEntries() {
 			c.review(entry.ClientConfig)
 		}
 		time.Sleep(interval)
 	}
 }
 
-// used are the entries that the API server uses now.
-func (c *cluster) used() []admissionregistrationv1.ValidatingWebhook {
-	if entries := c.effective.Load(); entries != nil {
+// currentEntries are the entries that the API server uses now.
+func (c *cluster) currentEntries() []admissionregistrationv1.ValidatingWebhook {
+	if entries := c.effectiveEntries.Load(); entries != nil {
 		return *entries
 	}
 	return nil
 }
 
 func (c *cluster) entries() []admissionregistrationv1.ValidatingWebhook {
-	data, err := json.Marshal(c.Object(validating, "", managed))
+	data, err := json.Marshal(c.Object(validating, "", managedName))
 	var decoded admissionregistrationv1.ValidatingWebhookConfiguration
 	if err == nil {
 		err = json.Unmarshal(data, &decoded)
@@ -230,21 +230,21 @@ func (c *cluster) review(to admissionregistrationv1.WebhookClientConfig) {
 	c.t.Helper()
 	host, asked := to.Service.Name+"."+to.Service.Namespace+".svc", 0
 	for i, r := range c.replicas {
-		if r.host != host || r.gone.Load() || r.CheckReadiness(nil) != nil {
+		if r.host != host || r.isStopped.Load() || r.CheckReadiness(nil) != nil {
 			continue
 		}
 		asked++
 		if !r.isDue(host, to.CABundle) {
 			continue
 		}
-		c.sent++
-		if err := r.ask(host, *to.Service.Path, to.CABundle); err != nil {
-			c.refused++
+		c.sentRequests++
+		if err := r.sendReview(host, *to.Service.Path, to.CABundle); err != nil {
+			c.refusedRequests++
 			c.t.Errorf("replica %d refuses a request to %s at %s: %v", i, host, time.Now().Format(time.TimeOnly), err)
 		}
 	}
 	if asked == 0 {
-		c.refused++
+		c.refusedRequests++
 		c.t.Errorf("no replica is ready at %s to answer for %s", time.Now().Format(time.TimeOnly), host)
 	}
 }
@@ -256,9 +256,9 @@ func (r *replica) isDue(host string, bundle []byte) bool {
 	if err == nil {
 		next += served.Leaf.SerialNumber.String() + string(bundle)
 	}
-	isDue := r.asked != next || time.Since(r.last) >= pause
+	isDue := r.lastReviewKey != next || time.Since(r.lastReviewTime) >= requestPause
 	if isDue {
-		r.asked, r.last = next, time.Now()
+		r.lastReviewKey, r.lastReviewTime = next, time.Now()
 	}
 	return isDue
 }
@@ -267,8 +267,8 @@ const body = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","requ
 "userInfo":{"username":"me"},"resource":{"group":"example.org","version":"v1","resource":"widgets"},
 "kind":{"group":"example.org","version":"v1","kind":"Widget"},"object":{"metadata":{"name":"x"}}}}`
 
-// ask sends a request as an API server does that trusts the bundle alone.
-func (r *replica) ask(host, path string, bundle []byte) error {
+// sendReview sends a request as an API server does that trusts the bundle alone.
+func (r *replica) sendReview(host, path string, bundle []byte) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	transport := &http.Transport{
@@ -325,9 +325,9 @@ func play(t *testing.T, course func(c *cluster)) {
 		c := newCluster(t)
 		course(c)
 		c.stopAll()
-		if c.sent < 20 || c.refused > 0 {
-			t.Errorf("refused requests: want 0 of 20 or more, got %d of %d", c.refused, c.sent)
+		if c.sentRequests < 20 || c.refusedRequests > 0 {
+			t.Errorf("refused requests: want 0 of 20 or more, got %d of %d", c.refusedRequests, c.sentRequests)
 		}
-		t.Logf("%d requests, %d refused", c.sent, c.refused)
+		t.Logf("%d requests, %d refused", c.sentRequests, c.refusedRequests)
 	})
 }

@@ -18,18 +18,18 @@ import (
 // handled finally.
 func TestOurs(t *testing.T) {
 	lifetime := duration(t, "CHAOS_LIFETIME", 6*time.Second)
-	g := newGame(t, lifetime, 5)
+	g := newChaosRun(t, lifetime, 5)
 	for i, priority := range g.plan.priorities {
 		g.fleet.join(operator{
 			Identity: fmt.Sprintf("%c%d", 'e'-rune(i), i), Priority: priority, Lifetime: lifetime,
-			Clock: g.plan.clocks[i],
+			ClockOffset: g.plan.clockOffsets[i],
 		}, false)
 	}
 	g.judge(g.play(), func(*call, *call) bool { return true })
 }
 
-// game is one play: its plan, its operators, and objects that change.
-type game struct {
+// chaosRun is one play: its plan, its operators, and objects that change.
+type chaosRun struct {
 	t        *testing.T
 	lifetime time.Duration
 	plan     plan
@@ -38,9 +38,9 @@ type game struct {
 	changes  map[string]int64 // the last one of each object
 }
 
-func newGame(t *testing.T, lifetime time.Duration, operators int) *game {
+func newChaosRun(t *testing.T, lifetime time.Duration, operators int) *chaosRun {
 	t.Helper()
-	g := &game{t: t, lifetime: lifetime, ledger: newLedger(t), changes: map[string]int64{}}
+	g := &chaosRun{t: t, lifetime: lifetime, ledger: newLedger(t), changes: map[string]int64{}}
 	number := seed(t)
 	g.plan = newPlan(number, operators, duration(t, "CHAOS_FOR", 35*time.Second), lifetime)
 	t.Logf("CHAOS_SEED=%d; lifetime %s; %s", number, lifetime, g.plan)
@@ -74,7 +74,7 @@ func newObject(name string) *unstructured.Unstructured {
 	return object
 }
 
-func (g *game) must(err error) {
+func (g *chaosRun) must(err error) {
 	g.t.Helper()
 	if err != nil {
 		g.t.Error(err)
@@ -82,16 +82,16 @@ func (g *game) must(err error) {
 }
 
 // discard removes an object whose operators are gone.
-func (g *game) discard(object client.Object) {
+func (g *chaosRun) discard(object client.Object) {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	g.must(api.Patch(context.Background(), object, patch))
 	g.must(client.IgnoreNotFound(api.Delete(context.Background(), object)))
 }
 
 // play plays the plan while objects change, and waits until the last changes are handled.
-func (g *game) play() *account {
+func (g *chaosRun) play() *callHistory {
 	g.t.Helper()
-	g.wait("nobody begins", func() bool { return g.ledger.acting() != "" })
+	g.wait("nobody begins", func() bool { return g.ledger.actingOperator() != "" })
 	ctx, stop := context.WithCancel(g.t.Context())
 	changed := make(chan struct{})
 	go func() {
@@ -103,13 +103,13 @@ func (g *game) play() *account {
 	<-changed
 	g.wait("the last changes are not handled", g.handled)
 	for _, m := range g.fleet.members {
-		m.end(15) // SIGTERM
+		m.terminate(15) // SIGTERM
 	}
-	return newAccount(g.ledger.history(), g.marks())
+	return newCallHistory(g.ledger.history(), g.marks())
 }
 
 // change changes one object after the other, by chance.
-func (g *game) change(ctx context.Context) {
+func (g *chaosRun) change(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,10 +125,10 @@ func (g *game) change(ctx context.Context) {
 }
 
 // handled reports whether each object was handled in its present state.
-func (g *game) handled() bool {
+func (g *chaosRun) handled() bool {
 	ended := map[string]bool{}
 	for _, e := range g.ledger.history() {
-		if e.Kind == "end" && e.Text == done {
+		if e.Kind == "end" && e.Text == outcomeDone {
 			ended[fmt.Sprint(e.Object, e.Change)] = true
 		}
 	}
@@ -140,19 +140,19 @@ func (g *game) handled() bool {
 	return true
 }
 
-func (g *game) wait(complaint string, until func() bool) {
+func (g *chaosRun) wait(complaint string, until func() bool) {
 	g.t.Helper()
-	for end := time.Now().Add(patience); !until(); time.Sleep(tick) {
+	for end := time.Now().Add(waitTimeout); !until(); time.Sleep(tick) {
 		if time.Now().After(end) {
-			g.t.Fatalf("%s, for %s:\n%s", complaint, patience, g.tail())
+			g.t.Fatalf("%s, for %s:\n%s", complaint, waitTimeout, g.tail())
 		}
 	}
 }
 
 // tail returns the end of the history.
-func (g *game) tail() string {
+func (g *chaosRun) tail() string {
 	all := g.ledger.history()
-	all = slices.DeleteFunc(all, func(e event) bool { return e.By == test })
+	all = slices.DeleteFunc(all, func(e event) bool { return e.By == testIdentity })
 	return lines(all[max(0, len(all)-60):])
 }
 
@@ -165,7 +165,7 @@ func lines(events []event) string {
 }
 
 // marks returns the marks that handlers have written, read from the API server.
-func (g *game) marks() map[string]bool {
+func (g *chaosRun) marks() map[string]bool {
 	g.t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("v1")
@@ -179,22 +179,22 @@ func (g *game) marks() map[string]bool {
 }
 
 // judge fails for forbidden events among the counted calls, and prints the figures.
-func (g *game) judge(a *account, counts func(first, second *call) bool) {
+func (g *chaosRun) judge(a *callHistory, counts func(first, second *call) bool) {
 	g.t.Helper()
 	verdicts := map[string]int{}
 	for _, o := range a.overlaps(counts) {
 		verdicts[o.verdict]++
-		if o.verdict != harmless {
-			g.t.Errorf("%s: %s and %s\n%s", o.verdict, o.first.about.Call, o.second.about.Call,
+		if o.verdict != verdictHarmless {
+			g.t.Errorf("%s: %s and %s\n%s", o.verdict, o.first.beginReport.Call, o.second.beginReport.Call,
 				a.excerpt(o, 2*g.lifetime))
 			break
 		}
 	}
 	silences, longest := a.silences(g.lifetime + 10*time.Second)
 	for _, s := range silences {
-		g.t.Errorf("no operator has acted for %s after: %s", s.lasted, s.after)
+		g.t.Errorf("no operator has acted for %s after: %s", s.duration, s.lastEvent)
 	}
-	repeats := a.repeats(counts)
+	repeats := a.repeatedCalls(counts)
 	if len(repeats) > 0 {
 		g.t.Errorf("handled again, and nothing had happened: %s", strings.Join(repeats, "; "))
 	}
@@ -205,5 +205,5 @@ func (g *game) judge(a *account, counts func(first, second *call) bool) {
 		g.t.Logf("the history ends so:\n%s", g.tail())
 	}
 	g.t.Logf("%s; overlaps %v, late writes %d; %d calls; the longest time without anybody acting: %s",
-		a.figures(g.changes), verdicts, a.late(), len(a.calls), longest.Round(time.Millisecond))
+		a.figures(g.changes), verdicts, a.countLateWrites(), len(a.calls), longest.Round(time.Millisecond))
 }

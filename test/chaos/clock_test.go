@@ -13,8 +13,8 @@ import (
 // wrongClock is the connection of an operator whose clock is ahead. Peers see an operator's clock only in its records,
 // and the operator compares its clock only with the records of others, so this shifts both in transit.
 type wrongClock struct {
-	next  http.RoundTripper
-	ahead time.Duration
+	next   http.RoundTripper
+	offset time.Duration
 }
 
 func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -27,7 +27,7 @@ func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		body = moved(body, w.ahead)
+		body = shiftTimes(body, w.offset)
 		request = request.Clone(request.Context())
 		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -38,14 +38,14 @@ func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response.Header.Del("Content-Length")
 	response.ContentLength = -1
-	response.Body = movedLines(response.Body, -w.ahead)
+	response.Body = shiftLines(response.Body, -w.offset)
 	return response, nil
 }
 
 var lastSeen = regexp.MustCompile(`"lastseen":\s*"([^"]*)"`)
 
-// moved moves the times of all records in a text.
-func moved(text []byte, by time.Duration) []byte {
+// shiftTimes moves the times of all records in a text.
+func shiftTimes(text []byte, by time.Duration) []byte {
 	return lastSeen.ReplaceAllFunc(text, func(field []byte) []byte {
 		at, err := time.Parse(time.RFC3339Nano, string(lastSeen.FindSubmatch(field)[1]))
 		if err != nil {
@@ -55,14 +55,14 @@ func moved(text []byte, by time.Duration) []byte {
 	})
 }
 
-// movedLines does so line by line, as they come: each event of a watch is one.
-func movedLines(body io.ReadCloser, by time.Duration) io.ReadCloser {
+// shiftLines does so line by line, as they come: each event of a watch is one.
+func shiftLines(body io.ReadCloser, by time.Duration) io.ReadCloser {
 	reader, writer := io.Pipe()
 	go func() {
 		lines := bufio.NewReader(body)
 		for {
 			line, err := lines.ReadBytes('\n')
-			if _, broken := writer.Write(moved(line, by)); broken != nil {
+			if _, broken := writer.Write(shiftTimes(line, by)); broken != nil {
 				return
 			}
 			if err != nil {

@@ -17,25 +17,25 @@ import (
 
 // member is one place in the fleet: its process may be another one from time to time.
 type member struct {
-	fleet      *fleet
-	about      operator
-	kopf       bool // it is a genuine one
-	proxy      *proxy
-	kubeconfig string
+	fleet         *fleet
+	settings      operator
+	isGenuineKopf bool // it is a genuine one
+	proxy         *proxy
+	kubeconfig    string
 
-	mu        sync.Mutex
-	process   *exec.Cmd
-	ended     chan struct{}
-	disturbed bool
-	lives     int
+	mu          sync.Mutex
+	process     *exec.Cmd
+	done        chan struct{}
+	isDisturbed bool
+	startCount  int
 }
 
 // fleet is all operators of a play.
 type fleet struct {
-	t       *testing.T
-	ledger  *ledger
-	members []*member
-	steps   sync.WaitGroup // that are not over
+	t            *testing.T
+	ledger       *ledger
+	members      []*member
+	runningSteps sync.WaitGroup // that are not over
 }
 
 // join adds an operator, with a proxy of its own.
@@ -47,7 +47,7 @@ func (f *fleet) join(about operator, kopf bool) {
 		f.t.Fatal(err)
 	}
 	m := &member{
-		fleet: f, about: about, kopf: kopf, proxy: p,
+		fleet: f, settings: about, isGenuineKopf: kopf, proxy: p,
 		kubeconfig: filepath.Join(f.t.TempDir(), fmt.Sprintf("kubeconfig-%d", len(f.members))),
 	}
 	content := strings.ReplaceAll(kubeconfig, host, p.address())
@@ -59,7 +59,7 @@ func (f *fleet) join(about operator, kopf bool) {
 	}
 	f.members = append(f.members, m)
 	f.t.Cleanup(func() {
-		m.end(syscall.SIGKILL)
+		m.terminate(syscall.SIGKILL)
 		p.close()
 	})
 	m.start()
@@ -69,10 +69,11 @@ func (f *fleet) join(about operator, kopf bool) {
 func (m *member) start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lives++
+	m.startCount++
 	about := operator{
-		Identity: fmt.Sprintf("%s.%d", m.about.Identity, m.lives), Priority: m.about.Priority,
-		Lifetime: m.about.Lifetime, Clock: m.about.Clock, Collector: m.fleet.ledger.server.URL, AsKopf: m.about.AsKopf,
+		Identity: fmt.Sprintf("%s.%d", m.settings.Identity, m.startCount), Priority: m.settings.Priority,
+		Lifetime: m.settings.Lifetime, ClockOffset: m.settings.ClockOffset, Collector: m.fleet.ledger.server.URL,
+		AsKopf: m.settings.AsKopf,
 	}
 	m.process = m.command(about)
 	m.process.Env = append(m.process.Env, "KUBECONFIG="+m.kubeconfig)
@@ -82,17 +83,17 @@ func (m *member) start() {
 		m.fleet.t.Error(err)
 		return
 	}
-	m.ended = make(chan struct{})
-	m.say(about.Identity, "started", fmt.Sprintf("priority %d, clock %s", about.Priority, about.Clock))
+	m.done = make(chan struct{})
+	m.recordEvent(about.Identity, "started", fmt.Sprintf("priority %d, clock %s", about.Priority, about.ClockOffset))
 	go func(process *exec.Cmd, ended chan struct{}) {
 		defer close(ended)
 		_ = process.Wait()
-	}(m.process, m.ended)
+	}(m.process, m.done)
 }
 
 // command is the process of an operator: this program, or Kopf.
 func (m *member) command(about operator) *exec.Cmd {
-	if m.kopf {
+	if m.isGenuineKopf {
 		return kopfCommand(about)
 	}
 	text, err := json.Marshal(about)
@@ -104,7 +105,7 @@ func (m *member) command(about operator) *exec.Cmd {
 	return process
 }
 
-func (m *member) say(identity, kind, text string) {
+func (m *member) recordEvent(identity, kind, text string) {
 	m.fleet.ledger.add(report{Kind: kind, By: identity, Text: text})
 }
 
@@ -112,7 +113,7 @@ func (m *member) say(identity, kind, text string) {
 func (m *member) identity() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return fmt.Sprintf("%s.%d", m.about.Identity, m.lives)
+	return fmt.Sprintf("%s.%d", m.settings.Identity, m.startCount)
 }
 
 func (m *member) signal(s syscall.Signal) {
@@ -121,12 +122,12 @@ func (m *member) signal(s syscall.Signal) {
 	_ = m.process.Process.Signal(s)
 }
 
-// end has the process end by a signal, and waits for that.
-func (m *member) end(by syscall.Signal) {
+// terminate has the process end by a signal, and waits for that.
+func (m *member) terminate(by syscall.Signal) {
 	m.signal(by)
 	select {
-	case <-m.ended:
-	case <-time.After(patience):
+	case <-m.done:
+	case <-time.After(waitTimeout):
 		m.fleet.t.Errorf("%s does not end", m.identity())
 		m.signal(syscall.SIGKILL)
 	}
@@ -138,21 +139,21 @@ func (f *fleet) play(ctx context.Context, steps []step) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(s.after):
+		case <-time.After(s.delay):
 		}
 		if m := f.target(s.target); m != nil {
-			f.steps.Go(func() { m.suffer(s) })
+			f.runningSteps.Go(func() { m.executeStep(s) })
 		}
 	}
-	f.steps.Wait()
+	f.runningSteps.Wait()
 }
 
 // target is who a step is for. Two operators are left alone at any time.
 func (f *fleet) target(index int) *member {
-	free, acting := []*member(nil), f.ledger.acting()
+	free, acting := []*member(nil), f.ledger.actingOperator()
 	for _, m := range f.members {
 		m.mu.Lock()
-		if !m.disturbed {
+		if !m.isDisturbed {
 			free = append(free, m)
 		}
 		m.mu.Unlock()
@@ -168,45 +169,45 @@ func (f *fleet) target(index int) *member {
 	}
 	chosen.mu.Lock()
 	defer chosen.mu.Unlock()
-	chosen.disturbed = true
+	chosen.isDisturbed = true
 	return chosen
 }
 
-// suffer is one step, from its beginning to its end.
-func (m *member) suffer(s step) {
+// executeStep is one step, from its beginning to its end.
+func (m *member) executeStep(s step) {
 	who := m.identity()
-	m.say(who, s.kind, "for "+s.lasts.String())
+	m.recordEvent(who, s.kind, "for "+s.duration.String())
 	after := ""
 	switch s.kind {
-	case kill:
-		m.end(syscall.SIGKILL)
-		m.say(who, "killed", "")
-	case leave:
-		m.end(syscall.SIGTERM)
-		m.say(who, "left", "")
-	case freeze:
+	case stepKill:
+		m.terminate(syscall.SIGKILL)
+		m.recordEvent(who, "killed", "")
+	case stepLeave:
+		m.terminate(syscall.SIGTERM)
+		m.recordEvent(who, "left", "")
+	case stepFreeze:
 		m.signal(syscall.SIGSTOP)
 		after = "thawed"
-	case hold:
+	case stepHold:
 		m.proxy.hold()
 		after = "healed"
-	case cut:
+	case stepCut:
 		m.proxy.cut()
 		after = "healed"
 	}
-	time.Sleep(s.lasts)
-	if s.kind == freeze {
+	time.Sleep(s.duration)
+	if s.kind == stepFreeze {
 		m.signal(syscall.SIGCONT)
 	}
 	m.proxy.heal()
 	if after == "" {
 		m.start()
 	} else {
-		m.say(who, after, "")
+		m.recordEvent(who, after, "")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.disturbed = false
+	m.isDisturbed = false
 }
 
 // pick is for what no seed has to repeat.

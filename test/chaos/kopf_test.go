@@ -25,7 +25,7 @@ func TestWithKopf(t *testing.T) {
 	}
 	kopfFolder = folder
 	lifetime := duration(t, "CHAOS_LIFETIME", 15*time.Second)
-	g := newGame(t, lifetime, 5)
+	g := newChaosRun(t, lifetime, 5)
 	for i, priority := range g.plan.priorities {
 		// Clocks do not differ, for Kopf believes those of all; and Kopf's are not among the equal ones, for all of
 		// those pause in Kopf.
@@ -46,7 +46,7 @@ func TestWithKopf(t *testing.T) {
 
 const kopfPrefix = "kopf-"
 
-func isKopf(c *call) bool { return strings.HasPrefix(c.about.By, kopfPrefix) }
+func isKopf(c *call) bool { return strings.HasPrefix(c.beginReport.By, kopfPrefix) }
 
 func kind(c *call) string {
 	if isKopf(c) {

@@ -32,8 +32,8 @@ func (e event) String() string {
 
 // ledger is the history as it comes in.
 type ledger struct {
-	server *httptest.Server
-	began  time.Time
+	server    *httptest.Server
+	startedAt time.Time
 
 	mu     sync.Mutex
 	events []event
@@ -41,10 +41,10 @@ type ledger struct {
 
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	l := &ledger{began: time.Now()}
+	l := &ledger{startedAt: time.Now()}
 	l.server = httptest.NewServer(l)
 	t.Cleanup(l.server.Close)
-	go l.beat(t.Context().Done())
+	go l.recordStalls(t.Context().Done())
 	return l
 }
 
@@ -61,7 +61,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (l *ledger) add(one report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.events = append(l.events, event{one, time.Since(l.began)})
+	l.events = append(l.events, event{one, time.Since(l.startedAt)})
 }
 
 // history returns the events so far.
@@ -71,8 +71,8 @@ func (l *ledger) history() []event {
 	return slices.Clone(l.events)
 }
 
-// acting returns the operator that has last begun a call.
-func (l *ledger) acting() string {
+// actingOperator returns the operator that has last begun a call.
+func (l *ledger) actingOperator() string {
 	for _, e := range slices.Backward(l.history()) {
 		if e.Kind == "begin" {
 			return e.By
@@ -82,9 +82,9 @@ func (l *ledger) acting() string {
 }
 
 // test is who says that this process has stood still.
-const test = "test"
+const testIdentity = "test"
 
-func (l *ledger) beat(done <-chan struct{}) {
+func (l *ledger) recordStalls(done <-chan struct{}) {
 	for before := time.Now(); ; {
 		select {
 		case <-done:
@@ -93,7 +93,7 @@ func (l *ledger) beat(done <-chan struct{}) {
 		}
 		now := time.Now()
 		if still := now.Sub(before) - tick; still > tick/10 {
-			l.add(report{Kind: "stall", By: test, Lasted: still})
+			l.add(report{Kind: "stall", By: testIdentity, Lasted: still})
 		}
 		before = now
 	}
@@ -101,14 +101,14 @@ func (l *ledger) beat(done <-chan struct{}) {
 
 // peerLog extracts the lines about peers from the log of an operator.
 type peerLog struct {
-	ledger   *ledger
-	identity string
-	rest     string
+	ledger      *ledger
+	identity    string
+	partialLine string
 }
 
 func (t *peerLog) Write(text []byte) (int, error) {
-	lines := strings.SplitAfter(t.rest+string(text), "\n")
-	t.rest = lines[len(lines)-1]
+	lines := strings.SplitAfter(t.partialLine+string(text), "\n")
+	t.partialLine = lines[len(lines)-1]
 	for _, line := range lines[:len(lines)-1] {
 		for _, word := range []string{"Paus", "Resum", "Waiting", "eer", "panic", "DATA RACE"} {
 			if strings.Contains(line, word) {

@@ -26,16 +26,16 @@ const operatorVariable = "CHAOS_OPERATOR"
 
 // operator contains the settings of one process. The test starts it, and it reports its actions to the Collector.
 type operator struct {
-	Identity  string
-	Priority  int
-	Lifetime  time.Duration
-	Clock     time.Duration // how far it is ahead
-	Collector string
-	AsKopf    bool // has the memory of objects where Kopf has it
+	Identity    string
+	Priority    int
+	Lifetime    time.Duration
+	ClockOffset time.Duration // how far it is ahead
+	Collector   string
+	AsKopf      bool // has the memory of objects where Kopf has it
 }
 
-// life is an operator in its process.
-type life struct {
+// operatorProcess is an operator in its process.
+type operatorProcess struct {
 	operator
 
 	calls atomic.Int64
@@ -54,10 +54,10 @@ type report struct {
 
 // runOperator runs the operator and returns its exit code.
 func runOperator(about string) int {
-	o := &life{}
+	o := &operatorProcess{}
 	err := json.Unmarshal([]byte(about), &o.operator)
 	if err == nil {
-		go o.beat()
+		go o.reportStalls()
 		err = o.run()
 	}
 	if err != nil {
@@ -67,13 +67,13 @@ func runOperator(about string) int {
 	return 0
 }
 
-func (o *life) run() error {
+func (o *operatorProcess) run() error {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true)))
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrongClock{next, o.Clock} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrongClock{next, o.ClockOffset} })
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
@@ -98,7 +98,7 @@ func (o *life) run() error {
 }
 
 // handle takes about a second, and writes something now and then. It heeds its context, as handlers should.
-func (o *life) handle(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+func (o *operatorProcess) handle(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	change, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "change")
 	about := report{
 		By: o.Identity, Call: fmt.Sprintf("%s-%d", o.Identity, o.calls.Add(1)), Object: c.Object.GetName(),
@@ -120,12 +120,12 @@ func (o *life) handle(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) e
 		}
 		o.say(about, "wrote", name)
 	}
-	o.say(about, "end", done)
+	o.say(about, "end", outcomeDone)
 	return nil
 }
 
 // done is how a call ends that is not to be repeated.
-const done = "done"
+const outcomeDone = "done"
 
 // newMark is what handlers write.
 func newMark(name string) *unstructured.Unstructured {
@@ -138,12 +138,12 @@ func newMark(name string) *unstructured.Unstructured {
 }
 
 // say sends a report to the test and returns when it has arrived.
-func (o *life) say(about report, kind, text string) {
+func (o *operatorProcess) say(about report, kind, text string) {
 	about.Kind, about.Text = kind, text
 	o.send(about)
 }
 
-func (o *life) send(about report) {
+func (o *operatorProcess) send(about report) {
 	body, err := json.Marshal(about)
 	if err == nil {
 		err = post(o.Collector, body)
@@ -162,8 +162,8 @@ func post(to string, body []byte) error {
 	return response.Body.Close()
 }
 
-// beat reports when the process has stood still, whether frozen or without a processor.
-func (o *life) beat() {
+// reportStalls reports when the process has stood still, whether frozen or without a processor.
+func (o *operatorProcess) reportStalls() {
 	for before := time.Now(); ; {
 		time.Sleep(tick)
 		now := time.Now()

@@ -9,54 +9,55 @@ import (
 
 // plan is what a seed makes: five operators, and what happens to them.
 type plan struct {
-	priorities []int
-	clocks     []time.Duration
-	steps      []step
+	priorities   []int
+	clockOffsets []time.Duration
+	steps        []step
 }
 
 // step is something that happens to one operator, and is over after some time.
 type step struct {
-	after  time.Duration // the step before
-	kind   string
-	target int // the index of the operator; negative is the one that acts
-	lasts  time.Duration
+	delay    time.Duration // the step before
+	kind     string
+	target   int // the index of the operator; negative is the one that acts
+	duration time.Duration
 }
 
 // These are the kinds of steps.
 const (
-	kill   = "kill"   // and start it again
-	leave  = "leave"  // ask it to end, and start it again
-	freeze = "freeze" // stop the process, and have it go on
-	hold   = "hold"   // deliver nothing, until it is healed
-	cut    = "cut"    // break all connections, until it is healed
+	stepKill   = "kill"   // and start it again
+	stepLeave  = "leave"  // ask it to end, and start it again
+	stepFreeze = "freeze" // stop the process, and have it go on
+	stepHold   = "hold"   // deliver nothing, until it is healed
+	stepCut    = "cut"    // break all connections, until it is healed
 )
 
 // disturbances are the events after which operators may need some time until they act.
-var disturbances = []string{kill, leave, freeze, hold, cut, "killed", "left", "started", "thawed", "healed"}
+var disturbances = []string{stepKill, stepLeave, stepFreeze, stepHold, stepCut, "killed", "left", "started", "thawed",
+	"healed"}
 
 func newPlan(seed uint64, operators int, length, lifetime time.Duration) (p plan) {
 	random := rand.New(rand.NewPCG(seed, 14)) //nolint:gosec // no secret
 	for i := range operators {
 		p.priorities = append(p.priorities, random.IntN(10))
-		p.clocks = append(p.clocks, time.Duration(random.IntN(60_000)-30_000)*time.Millisecond)
+		p.clockOffsets = append(p.clockOffsets, time.Duration(random.IntN(60_000)-30_000)*time.Millisecond)
 		if i == 1 { // two are of one priority, and the clocks of two are a minute apart
 			p.priorities[1] = p.priorities[0]
-			p.clocks[0], p.clocks[1] = -30*time.Second, 30*time.Second
+			p.clockOffsets[0], p.clockOffsets[1] = -30*time.Second, 30*time.Second
 		}
 	}
-	kinds := []string{kill, freeze, hold, cut, leave}
+	kinds := []string{stepKill, stepFreeze, stepHold, stepCut, stepLeave}
 	random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for at := time.Duration(0); ; {
-		one := step{after: between(random, lifetime/5, lifetime*3/2), target: random.IntN(operators)}
+		one := step{delay: between(random, lifetime/5, lifetime*3/2), target: random.IntN(operators)}
 		one.kind = kinds[len(p.steps)%len(kinds)] // each of them has its turn
 		if random.IntN(3) > 0 {
 			one.target = -1
 		}
-		one.lasts = between(random, lifetime/3, 2*lifetime)
+		one.duration = between(random, lifetime/3, 2*lifetime)
 		if random.IntN(4) == 0 { // sometimes nothing happens for long enough
-			one.after += lifetime + 10*time.Second
+			one.delay += lifetime + 10*time.Second
 		}
-		if at += one.after; at > length {
+		if at += one.delay; at > length {
 			return p
 		}
 		p.steps = append(p.steps, one)
@@ -68,9 +69,9 @@ func between(random *rand.Rand, least, most time.Duration) time.Duration {
 }
 
 func (p plan) String() string {
-	lines := []string{fmt.Sprintf("priorities %v, clocks %v", p.priorities, p.clocks)}
+	lines := []string{fmt.Sprintf("priorities %v, clocks %v", p.priorities, p.clockOffsets)}
 	for _, s := range p.steps {
-		lines = append(lines, fmt.Sprintf("after %s: %s %d for %s", s.after, s.kind, s.target, s.lasts))
+		lines = append(lines, fmt.Sprintf("after %s: %s %d for %s", s.delay, s.kind, s.target, s.duration))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -11,10 +11,10 @@ type proxy struct {
 	listener net.Listener
 	backend  string
 
-	mu     sync.Mutex
-	healed chan struct{} // is closed unless something is held back
-	down   bool
-	open   map[net.Conn]struct{}
+	mu        sync.Mutex
+	healed    chan struct{} // is closed unless something is held back
+	isDown    bool
+	openConns map[net.Conn]struct{}
 }
 
 func newProxy(backend string) (*proxy, error) {
@@ -22,7 +22,7 @@ func newProxy(backend string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, backend: backend, healed: make(chan struct{}), open: map[net.Conn]struct{}{}}
+	p := &proxy{listener: listener, backend: backend, healed: make(chan struct{}), openConns: map[net.Conn]struct{}{}}
 	close(p.healed)
 	go p.serve()
 	return p, nil
@@ -41,14 +41,14 @@ func (p *proxy) hold() {
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.down = true
+	p.isDown = true
 	p.closeAll()
 }
 
 func (p *proxy) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.down = false
+	p.isDown = false
 	select {
 	case <-p.healed:
 	default:
@@ -65,9 +65,9 @@ func (p *proxy) close() {
 }
 
 func (p *proxy) closeAll() {
-	for c := range p.open {
+	for c := range p.openConns {
 		_ = c.Close()
-		delete(p.open, c)
+		delete(p.openConns, c)
 	}
 }
 
@@ -93,11 +93,11 @@ func (p *proxy) serve() {
 func (p *proxy) take(all ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.down {
+	if p.isDown {
 		return false
 	}
 	for _, c := range all {
-		p.open[c] = struct{}{}
+		p.openConns[c] = struct{}{}
 	}
 	return true
 }
@@ -116,7 +116,7 @@ func (p *proxy) pass(from, to net.Conn) {
 		}
 		if err != nil {
 			p.mu.Lock()
-			delete(p.open, from)
+			delete(p.openConns, from)
 			p.mu.Unlock()
 			_ = from.Close()
 			_ = to.Close()

@@ -11,10 +11,10 @@ import (
 )
 
 // removed is the event that a record is gone that was good, although its operator has not left.
-const removed = "removed"
+const recordRemoved = "removed"
 
 // watchRecords has such events in the history. Clocks must not differ.
-func (g *game) watchRecords(ctx context.Context) {
+func (g *chaosRun) watchRecords(ctx context.Context) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("kopf.dev/v1")
 	list.SetKind("ClusterKopfPeeringList")
@@ -30,8 +30,8 @@ func (g *game) watchRecords(ctx context.Context) {
 			}
 			after, _ := peering.DecodeRecords(object.Object, time.Now())
 			for identity, record := range records {
-				if _, there := after[identity]; !there && g.early(identity, record, time.Now()) {
-					g.ledger.add(report{Kind: removed, By: identity, Text: "its record"})
+				if _, there := after[identity]; !there && g.isPremature(identity, record, time.Now()) {
+					g.ledger.add(report{Kind: recordRemoved, By: identity, Text: "its record"})
 				}
 			}
 			records = after
@@ -39,10 +39,10 @@ func (g *game) watchRecords(ctx context.Context) {
 	}
 }
 
-// early reports whether a record must not be gone.
-func (g *game) early(identity string, record peering.PeerRecord, now time.Time) bool {
+// isPremature reports whether a record must not be gone.
+func (g *chaosRun) isPremature(identity string, record peering.PeerRecord, now time.Time) bool {
 	for _, e := range g.ledger.history() {
-		if e.By == identity && (e.Kind == leave || e.Kind == kill) {
+		if e.By == identity && (e.Kind == stepLeave || e.Kind == stepKill) {
 			return false
 		}
 	}
@@ -50,16 +50,16 @@ func (g *game) early(identity string, record peering.PeerRecord, now time.Time) 
 }
 
 // figuresOfOverlaps counts overlaps by their reasons, and prints the first one of each. One without a reason fails.
-func (g *game) figuresOfOverlaps(t *testing.T, a *account) string {
+func (g *chaosRun) figuresOfOverlaps(t *testing.T, a *callHistory) string {
 	t.Helper()
 	numbers := map[string]int{}
 	for _, o := range a.overlaps(func(first, second *call) bool { return isKopf(first) || isKopf(second) }) {
-		why := a.why(o)
+		why := a.findReason(o)
 		what := kind(o.first) + ", then " + kind(o.second) + ": " + why
 		if numbers[what]++; numbers[what] > 1 && why != "" {
 			continue
 		}
-		text := what + ", for " + (min(o.first.ended, o.second.ended) - o.second.began).String() + ":\n" +
+		text := what + ", for " + (min(o.first.endedAt, o.second.endedAt) - o.second.startedAt).String() + ":\n" +
 			a.excerpt(o, 2*g.lifetime)
 		if why == "" {
 			t.Errorf("nothing explains %s", text)
@@ -67,5 +67,5 @@ func (g *game) figuresOfOverlaps(t *testing.T, a *account) string {
 			t.Log(text)
 		}
 	}
-	return counts(numbers)
+	return formatCounts(numbers)
 }

@@ -18,7 +18,7 @@ const (
 	namespace   = "default"
 	peeringName = "chaos"
 	// patience is enough for a very slow machine; tests end as soon as their condition holds.
-	patience = 5 * time.Minute
+	waitTimeout = 5 * time.Minute
 )
 
 // The one control plane of all plays, and its clients.
@@ -46,7 +46,7 @@ func withControlPlane(m *testing.M) int {
 		CRDDirectoryPaths: []string{
 			filepath.Join(crds, "kopfexamples.yaml"), filepath.Join(crds, "peerings.yaml"),
 		},
-		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout,
 	}
 	defer func() { _ = environment.Stop() }()
 	if err := connect(environment); err != nil {

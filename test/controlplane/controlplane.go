@@ -23,7 +23,7 @@ type ControlPlane struct {
 	ca       *authority
 	watchdog *process.Watchdog
 	servers  []*server
-	broken   chan struct{}
+	done     chan struct{}
 	failure  error // written before broken is closed
 	stop     func() error
 }
@@ -39,7 +39,7 @@ func Start(ctx context.Context, found assets.Assets, o Options) (*ControlPlane, 
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{assets: found, options: o, report: progress.New(o.Progress), broken: make(chan struct{})}
+	c := &ControlPlane{assets: found, options: o, report: progress.New(o.Progress), done: make(chan struct{})}
 	c.stop = sync.OnceValue(c.clear)
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), c.Stop())
@@ -78,7 +78,7 @@ func (c *ControlPlane) URL() string { return c.url }
 
 // Done returns a channel that is closed when a server has ended without a call of Stop. Stop must be called
 // nevertheless.
-func (c *ControlPlane) Done() <-chan struct{} { return c.broken }
+func (c *ControlPlane) Done() <-chan struct{} { return c.done }
 
 // Err returns, after Done is closed, which server has ended, with the end of its log. It must not be called before.
 func (c *ControlPlane) Err() error { return c.failure }
@@ -89,7 +89,7 @@ func (c *ControlPlane) Stop() error { return c.stop() }
 func (c *ControlPlane) clear() error {
 	for i := len(c.servers) - 1; i >= 0; i-- {
 		// At once: an orderly end takes seconds, to save data that are thrown away.
-		c.servers[i].expected.Store(true)
+		c.servers[i].isStopping.Store(true)
 		c.servers[i].process.Stop(0)
 	}
 	var err error
@@ -115,11 +115,11 @@ func (c *ControlPlane) watch() {
 	}
 	for range c.servers {
 		s := <-ended
-		if s.expected.Load() || c.failure != nil {
+		if s.isStopping.Load() || c.failure != nil {
 			continue
 		}
 		c.failure = s.unexpected()
-		close(c.broken)
+		close(c.done)
 	}
 }
 

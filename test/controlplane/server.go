@@ -19,10 +19,10 @@ const readyPoll = 100 * time.Millisecond
 
 // server is one program of the control plane.
 type server struct {
-	name     string
-	log      string
-	process  *process.Process
-	expected atomic.Bool // its end is wanted
+	name       string
+	log        string
+	process    *process.Process
+	isStopping atomic.Bool // its end is wanted
 }
 
 // launch starts a server whose output goes to a log file.

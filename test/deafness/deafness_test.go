@@ -28,18 +28,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/deafness"
 )
 
-// figures are the times of a run: by default of a short one.
-type figures struct {
-	inactivity time.Duration // the setting of our operator
-	patience   time.Duration // with the plain operator, from the beginning
+// timing are the times of a run: by default of a short one.
+type timing struct {
+	inactivity   time.Duration // the setting of our operator
+	eventTimeout time.Duration // with the plain operator, from the beginning
 }
 
 // long is set if all settings have their defaults.
-var long = os.Getenv("DEAFNESS") != ""
+var isLongRun = os.Getenv("DEAFNESS") != ""
 
 // TestMain sets the pings of client-go, before there are any connections: the tests run beside each other.
 func TestMain(m *testing.M) {
-	if !long {
+	if !isLongRun {
 		_ = os.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "2")
 		_ = os.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
 	}
@@ -47,11 +47,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func figuresOf() figures {
-	if long {
-		return figures{patience: 4 * time.Minute}
+func timingOf() timing {
+	if isLongRun {
+		return timing{eventTimeout: 4 * time.Minute}
 	}
-	return figures{inactivity: time.Second, patience: 8 * time.Second}
+	return timing{inactivity: time.Second, eventTimeout: 8 * time.Second}
 }
 
 // TestDeafness counts how long it takes until an event arrives that happens after a proxy went deaf.
@@ -59,10 +59,10 @@ func TestDeafness(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	f := figuresOf()
+	f := timingOf()
 	tests := map[string]struct {
 		protocol string
-		proxy    func(*testing.T, *memapi.Server, string) way
+		proxy    func(*testing.T, *memapi.Server, string) deafProxy
 	}{
 		"HTTP1Connection":           {"http/1.1", connections},
 		"HTTP2Connection":           {"h2", connections},
@@ -81,16 +81,16 @@ func TestDeafness(t *testing.T) {
 			w.deafen()
 			began := time.Now()
 			create(t, server, "after")
-			if !caughtUp(t, "kopf-runtime", began, ours, 10*f.patience) {
+			if !awaitEvent(t, "kopf-runtime", began, ours, 10*f.eventTimeout) {
 				t.Error("the operator has not noticed that its watch is dead")
 			}
-			caughtUp(t, "controller-runtime", began, plain, f.patience)
+			awaitEvent(t, "controller-runtime", began, plain, f.eventTimeout)
 		})
 	}
 }
 
-// caughtUp prints when the event has arrived.
-func caughtUp(t *testing.T, who string, began time.Time, seen <-chan string, patience time.Duration) bool {
+// awaitEvent prints when the event has arrived.
+func awaitEvent(t *testing.T, who string, began time.Time, seen <-chan string, patience time.Duration) bool {
 	t.Helper()
 	select {
 	case <-seen:
@@ -102,14 +102,14 @@ func caughtUp(t *testing.T, who string, began time.Time, seen <-chan string, pat
 	}
 }
 
-// way is one to the server that can go deaf.
-type way struct {
+// deafProxy is one to the server that can go deaf.
+type deafProxy struct {
 	url    string
 	deafen func()
 }
 
 // config is that of one process: its connections are its own, as each has a dialer of its own.
-func (w way) config(protocol string) *rest.Config {
+func (w deafProxy) config(protocol string) *rest.Config {
 	c := memapi.Config(nil)
 	c.Host, c.Transport = w.url, nil
 	c.TLSClientConfig = rest.TLSClientConfig{Insecure: true, NextProtos: []string{protocol}}
@@ -129,7 +129,7 @@ func serve(
 	return s
 }
 
-func connections(t *testing.T, server *memapi.Server, protocol string) way {
+func connections(t *testing.T, server *memapi.Server, protocol string) deafProxy {
 	t.Helper()
 	backend := serve(t, protocol, &deafness.Streams{Backend: server}, nil)
 	proxy, err := deafness.NewTCP(backend.Listener.Addr().String())
@@ -137,14 +137,14 @@ func connections(t *testing.T, server *memapi.Server, protocol string) way {
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Close)
-	return way{"https://" + proxy.Addr(), proxy.Deafen}
+	return deafProxy{"https://" + proxy.Addr(), proxy.Deafen}
 }
 
-func streams(whole bool) func(*testing.T, *memapi.Server, string) way {
-	return func(t *testing.T, server *memapi.Server, protocol string) way {
+func streams(whole bool) func(*testing.T, *memapi.Server, string) deafProxy {
+	return func(t *testing.T, server *memapi.Server, protocol string) deafProxy {
 		t.Helper()
-		proxy := &deafness.Streams{Backend: server, Whole: whole}
-		return way{serve(t, protocol, proxy, proxy.Connect).URL, proxy.Deafen}
+		proxy := &deafness.Streams{Backend: server, BlocksNewStreams: whole}
+		return deafProxy{serve(t, protocol, proxy, proxy.Connect).URL, proxy.Deafen}
 	}
 }
 

@@ -13,28 +13,28 @@ import (
 type Streams struct {
 	// Backend is where the requests go.
 	Backend http.RoundTripper
-	// Whole has it deaf for new streams on the connections that are open, too.
-	Whole bool
+	// BlocksNewStreams has it deaf for new streams on the connections that are open, too.
+	BlocksNewStreams bool
 
-	deaths atomic.Int64
+	deafenCount atomic.Int64
 }
 
-// born is what the context of a connection has: how many deaths there were before.
-type born struct{}
+// deafenCountKey is what the context of a connection has: how many deaths there were before.
+type deafenCountKey struct{}
 
 // Deafen makes it deaf for all that is open.
-func (p *Streams) Deafen() { p.deaths.Add(1) }
+func (p *Streams) Deafen() { p.deafenCount.Add(1) }
 
 // Connect is for http.Server.ConnContext.
 func (p *Streams) Connect(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, born{}, p.deaths.Load())
+	return context.WithValue(ctx, deafenCountKey{}, p.deafenCount.Load())
 }
 
 // ServeHTTP passes a request on, and its answer back, bit by bit.
 func (p *Streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	since := p.deaths.Load()
-	if p.Whole {
-		since, _ = r.Context().Value(born{}).(int64)
+	since := p.deafenCount.Load()
+	if p.BlocksNewStreams {
+		since, _ = r.Context().Value(deafenCountKey{}).(int64)
 	}
 	if p.deaf(r, since) {
 		return
@@ -73,7 +73,7 @@ func (p *Streams) copy(w http.ResponseWriter, r *http.Request, from io.Reader, s
 
 // deaf holds a request until its client gives up, if it came too early.
 func (p *Streams) deaf(r *http.Request, since int64) bool {
-	if p.deaths.Load() == since {
+	if p.deafenCount.Load() == since {
 		return false
 	}
 	<-r.Context().Done()

@@ -9,12 +9,12 @@ import (
 // TCP is a proxy of connections. When it goes deaf, it takes what comes on those that are open, and delivers none of
 // it, as a gateway does that has forgotten a connection. New connections work.
 type TCP struct {
-	listener net.Listener
-	backend  string
-	deaths   atomic.Int64
+	listener    net.Listener
+	backend     string
+	deafenCount atomic.Int64
 
-	mu   sync.Mutex
-	open []net.Conn
+	mu        sync.Mutex
+	openConns []net.Conn
 }
 
 // NewTCP begins to serve at an address of its own.
@@ -32,14 +32,14 @@ func NewTCP(backend string) (*TCP, error) {
 func (p *TCP) Addr() string { return p.listener.Addr().String() }
 
 // Deafen makes it deaf for all that is open.
-func (p *TCP) Deafen() { p.deaths.Add(1) }
+func (p *TCP) Deafen() { p.deafenCount.Add(1) }
 
 // Close ends it with all connections.
 func (p *TCP) Close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range p.open {
+	for _, c := range p.openConns {
 		_ = c.Close()
 	}
 }
@@ -56,9 +56,9 @@ func (p *TCP) serve() {
 			continue
 		}
 		p.mu.Lock()
-		p.open = append(p.open, front, back)
+		p.openConns = append(p.openConns, front, back)
 		p.mu.Unlock()
-		born := p.deaths.Load()
+		born := p.deafenCount.Load()
 		go p.pass(born, front, back)
 		go p.pass(born, back, front)
 	}
@@ -69,7 +69,7 @@ func (p *TCP) pass(born int64, from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if p.deaths.Load() == born {
+		if p.deafenCount.Load() == born {
 			if n > 0 {
 				_, _ = to.Write(buffer[:n])
 			}

@@ -21,7 +21,7 @@ const module = "github.com/kopf-runtime/kopf-runtime/"
 // API lists what users can import of some packages: every exported declaration without its comments, and after it what
 // an alias of a type of this module stands for. One line is one thing, so that a change is one line of a review.
 func API(sources fs.FS, packages ...string) (string, error) {
-	listing := &listing{sources: sources, parsed: map[string]*doc.Package{}}
+	listing := &listing{sources: sources, packages: map[string]*doc.Package{}}
 	for _, one := range packages {
 		if err := listing.packageAt(one); err != nil {
 			return "", fmt.Errorf("listing package %s: %w", one, err)
@@ -32,7 +32,7 @@ func API(sources fs.FS, packages ...string) (string, error) {
 
 // Names returns the exported names of a package, and its exported methods as "Type.Method".
 func Names(sources fs.FS, directory string) (names, methods []string, err error) {
-	l := &listing{sources: sources, parsed: map[string]*doc.Package{}}
+	l := &listing{sources: sources, packages: map[string]*doc.Package{}}
 	p, err := l.parse(directory)
 	if err != nil {
 		return nil, nil, err
@@ -61,10 +61,10 @@ func Names(sources fs.FS, directory string) (names, methods []string, err error)
 
 // listing is one under way.
 type listing struct {
-	sources fs.FS
-	parsed  map[string]*doc.Package
-	files   *token.FileSet
-	text    bytes.Buffer
+	sources  fs.FS
+	packages map[string]*doc.Package
+	files    *token.FileSet
+	text     bytes.Buffer
 }
 
 // packageAt lists one package.
@@ -89,7 +89,7 @@ func (l *listing) packageAt(directory string) error {
 
 // parse reads the exported declarations of a package.
 func (l *listing) parse(directory string) (*doc.Package, error) {
-	if known := l.parsed[directory]; known != nil {
+	if known := l.packages[directory]; known != nil {
 		return known, nil
 	}
 	names, err := fs.Glob(l.sources, path.Join(directory, "*.go"))
@@ -118,7 +118,7 @@ func (l *listing) parse(directory string) (*doc.Package, error) {
 		return nil, fmt.Errorf("there is no package in %s", directory)
 	}
 	p, err := doc.NewFromFiles(l.files, files, module+directory)
-	l.parsed[directory] = p
+	l.packages[directory] = p
 	return p, err
 }
 

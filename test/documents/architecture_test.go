@@ -20,8 +20,8 @@ var layer = regexp.MustCompile("(?m)^\\| (\\d+) \\| (`[^|]*) \\|$")
 // TestLayersOfThePage compares the table of docs/architecture.md with the plan of the layers.
 func TestLayersOfThePage(t *testing.T) {
 	want, got := map[string]int{}, map[string]int{}
-	for _, place := range layers.House {
-		if !place.Kit && !strings.HasSuffix(place.Dir, "/...") && !strings.HasPrefix(place.Dir, "examples/") {
+	for _, place := range layers.RepositoryPlan {
+		if !place.IsTestKit && !strings.HasSuffix(place.Dir, "/...") && !strings.HasPrefix(place.Dir, "examples/") {
 			want[place.Dir] = place.Layer
 		}
 	}

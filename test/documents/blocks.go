@@ -22,7 +22,7 @@ type Block struct {
 var (
 	anyBlock = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)?( *)```([^\n`]*)\n(.*?)^ *```$")
 	// need is the first line of commands that the development cluster cannot run.
-	need = regexp.MustCompile(`\A# Needs (.+)\.\n`)
+	needsLine = regexp.MustCompile(`\A# Needs (.+)\.\n`)
 	// prompt matches the begin of commands: a prompt, or a program that pages use.
 	prompt = regexp.MustCompile(`(?m)^(?:\$ |(?:[A-Z_]+=\S+ )*(?:\./)?(?:cd|curl|devcluster|docker|export|git|go|` +
 		`helm|kopf|kubectl|make|mkdir|my-operator|operator|python3?) )`)
@@ -62,7 +62,7 @@ func (b Block) IsCommands() bool { return b.Language == "sh" }
 // Needs returns what the commands need beyond the development cluster, as the first line of the block has it. It is
 // empty for commands that test/quickstart runs.
 func (b Block) Needs() string {
-	if found := need.FindStringSubmatch(b.Text); found != nil {
+	if found := needsLine.FindStringSubmatch(b.Text); found != nil {
 		return found[1]
 	}
 	return ""

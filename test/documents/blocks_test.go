@@ -125,7 +125,7 @@ type stock struct {
 	quoted   map[string]bool // Go files that pages quote
 	programs map[string]bool // first files that a test runs, and whether it compares the log
 
-	snippets, sessions, commands, blocks, marked, anchors, references int
+	snippets, sessions, commands, blocks, markedBlocks, anchors, references int
 }
 
 func (s *stock) addPage(t *testing.T, page, text string) {
@@ -147,7 +147,7 @@ func (s *stock) addPage(t *testing.T, page, text string) {
 	}
 	s.snippets += len(documents.Snippets(documents.WithoutQuotes(text)))
 	s.commands += run
-	s.marked += marked
+	s.markedBlocks += marked
 	t.Logf("%-30s %-60s %2d commands run, %d blocks marked", page, s.addFirst(t, page, text), run, marked)
 }
 
@@ -200,7 +200,7 @@ func TestStock(t *testing.T) {
 	t.Logf("Go: %d files compiled in their folders, %d blocks compiled from pages; first files: %d run by a test, "+
 		"%d of them with a comparison of the log", len(s.quoted), s.snippets, len(s.programs), compared)
 	t.Logf("commands: %d run, in %d blocks and %d parts of sessions; %d blocks need more than the development cluster",
-		s.commands, s.blocks, s.sessions, s.marked)
+		s.commands, s.blocks, s.sessions, s.markedBlocks)
 	t.Logf("anchors resolved: %d in links of pages, %d references in sources to pages", s.anchors, s.references)
 	if s.commands < 100 || s.anchors < 100 || len(s.programs) < 20 {
 		t.Error("the test would pass for nothing")

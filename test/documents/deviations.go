@@ -49,15 +49,15 @@ func Deviations(document string) ([]Deviation, error) {
 
 // Marks are the files that name each mark of a deviation.
 type Marks struct {
-	// Shown are the tests that name a mark, and the recorded cases that have a result of their own here.
-	Shown map[string][]string
-	// Named are all sources that do.
-	Named map[string][]string
+	// ByTests are the tests that name a mark, and the recorded cases that have a result of their own here.
+	ByTests map[string][]string
+	// BySources are all sources that do.
+	BySources map[string][]string
 }
 
 // FindMarks reads the Go sources and the recorded cases of some directories.
 func FindMarks(sources fs.FS, directories ...string) (Marks, error) {
-	found := Marks{Shown: map[string][]string{}, Named: map[string][]string{}}
+	found := Marks{ByTests: map[string][]string{}, BySources: map[string][]string{}}
 	for _, directory := range directories {
 		if err := fs.WalkDir(sources, directory, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
@@ -82,9 +82,9 @@ func (m Marks) read(sources fs.FS, name string) error {
 		return err
 	}
 	for _, found := range mark.FindAllString(string(text), -1) {
-		m.Named[found] = append(m.Named[found], name)
+		m.BySources[found] = append(m.BySources[found], name)
 		if strings.HasSuffix(name, "_test.go") {
-			m.Shown[found] = append(m.Shown[found], name)
+			m.ByTests[found] = append(m.ByTests[found], name)
 		}
 	}
 	if !recorded {
@@ -102,7 +102,7 @@ func (m Marks) read(sources fs.FS, name string) error {
 	for _, one := range family.Cases {
 		for _, found := range one.Deviation {
 			if one.Here != nil {
-				m.Shown[found] = append(m.Shown[found], name)
+				m.ByTests[found] = append(m.ByTests[found], name)
 			}
 		}
 	}

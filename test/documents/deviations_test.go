@@ -27,15 +27,15 @@ func TestDeviations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) < 40 || len(marks.Named) < 30 {
-		t.Fatalf("only %d lines and %d marks: the comparison would pass for nothing", len(all), len(marks.Named))
+	if len(all) < 40 || len(marks.BySources) < 30 {
+		t.Fatalf("only %d lines and %d marks: the comparison would pass for nothing", len(all), len(marks.BySources))
 	}
 	for _, one := range all {
-		if one.InForce() && len(marks.Shown[one.Mark]) == 0 {
+		if one.InForce() && len(marks.ByTests[one.Mark]) == 0 {
 			t.Errorf("docs/deviations.md: %s is in force, and no test shows it: name the mark in one", one.Mark)
 		}
 	}
-	for mark, files := range marks.Named {
+	for mark, files := range marks.BySources {
 		if !slices.ContainsFunc(all, func(one documents.Deviation) bool { return one.Mark == mark }) {
 			t.Errorf("%s is named by %s, and docs/deviations.md does not have it", mark, files[0])
 		}
@@ -72,8 +72,8 @@ func TestMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := documents.Marks{
-		Shown: map[string][]string{"D-tested": {"p/f_test.go"}, "D-played": {"p/testdata/vectors/x.json"}},
-		Named: map[string][]string{
+		ByTests: map[string][]string{"D-tested": {"p/f_test.go"}, "D-played": {"p/testdata/vectors/x.json"}},
+		BySources: map[string][]string{
 			"D-named": {"p/f.go"}, "D-tested": {"p/f_test.go"},
 			"D-skipped": {"p/testdata/vectors/x.json"}, "D-played": {"p/testdata/vectors/x.json"},
 		},

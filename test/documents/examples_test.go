@@ -55,7 +55,7 @@ func TestExamples(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	files, set := parseTests(t)
-	compiler, err := documents.NewCompiler(root, append(imported,
+	compiler, err := documents.NewCompiler(root, append(snippetImports,
 		`"k8s.io/api/autoscaling/v1"`, `"k8s.io/api/admission/v1"`, `"github.com/prometheus/client_golang/prometheus"`,
 		`"k8s.io/apimachinery/pkg/api/meta"`, `"k8s.io/apimachinery/pkg/types"`,
 	)...)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Sent is a body that the operator of a trace has sent.
-type Sent struct {
+// SentBody is a body that the operator of a trace has sent.
+type SentBody struct {
 	// Path is the path of the request, without the query.
 	Path string
 	// Body is the object or patch.
@@ -20,20 +20,20 @@ type Sent struct {
 
 var (
 	// traced is a line of a trace with the lines below it.
-	traced = regexp.MustCompile(`(?m)^[+-][\d.]+s  (?:POST|PUT|PATCH) ([^?\s]+).*\n((?:         .*\n)+)`)
+	tracedRequest = regexp.MustCompile(`(?m)^[+-][\d.]+s  (?:POST|PUT|PATCH) ([^?\s]+).*\n((?:         .*\n)+)`)
 	// callLine is the line of a handler's call.
 	callLine = regexp.MustCompile(`(?m)^[+-][\d.]+s  call \S+ .*?: (\S+) #\d+: `)
 )
 
 // SentBodies returns the bodies of the requests of the operator in a trace.
-func SentBodies(trace string) (all []Sent, err error) {
-	for _, found := range traced.FindAllStringSubmatch(trace, -1) {
+func SentBodies(trace string) (all []SentBody, err error) {
+	for _, found := range tracedRequest.FindAllStringSubmatch(trace, -1) {
 		_, text, _ := strings.Cut(found[2], "\n") // the first line is the content type
 		var body map[string]any
 		if err := yaml.Unmarshal([]byte(text), &body); err != nil {
 			return nil, fmt.Errorf("%s: %w", found[1], err)
 		}
-		all = append(all, Sent{found[1], body})
+		all = append(all, SentBody{found[1], body})
 	}
 	return all, nil
 }
@@ -49,7 +49,7 @@ func CalledHandlers(trace string) (ids []string) {
 
 // Formats returns the names of the annotations, labels, finalizers and status fields in a body, and the fields of an
 // event or of a peering record. Annotations and labels of the operator have the prefix <prefix>, others are left out.
-func (s Sent) Formats(prefixes ...string) (names []string) {
+func (s SentBody) Formats(prefixes ...string) (names []string) {
 	metadata, _ := s.Body["metadata"].(map[string]any)
 	for _, part := range []string{"annotations", "labels"} {
 		for key := range mapping(metadata, part) {
@@ -116,9 +116,9 @@ func FormatRows(document string) (rows []FormatRow) {
 }
 
 // spelling is what differs between files with the same data: spaces, line breaks, and backslashes before quotes.
-var spelling = regexp.MustCompile(`[\s\\]+`)
+var layoutCharacters = regexp.MustCompile(`[\s\\]+`)
 
 // Contains is true if the text has the example, without regard to spaces, line breaks and backslashes.
 func Contains(text, example string) bool {
-	return strings.Contains(spelling.ReplaceAllString(text, ""), spelling.ReplaceAllString(example, ""))
+	return strings.Contains(layoutCharacters.ReplaceAllString(text, ""), layoutCharacters.ReplaceAllString(example, ""))
 }

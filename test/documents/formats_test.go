@@ -59,7 +59,7 @@ func TestExamplesOfFormats(t *testing.T) {
 }
 
 // ofHandlers are the fields of the status, and the reasons of events, that handlers of the recorded operators choose.
-var ofHandlers = []string{"status.phase", "status.double", "status.checks", "Sized"}
+var handlerFields = []string{"status.phase", "status.double", "status.checks", "Sized"}
 
 // TestFormatsAreComplete checks that docs/formats.md has everything that the operators of the recorded stories write to
 // objects.
@@ -85,7 +85,7 @@ func TestFormatsAreComplete(t *testing.T) {
 		for _, sent := range bodies {
 			for _, format := range sent.Formats("widgets.example.org", "kopf.zalando.org") {
 				checked[format] = true
-				if !reported[format] && !slices.Contains(ofHandlers, format) && !isFormat(known, format, ids) {
+				if !reported[format] && !slices.Contains(handlerFields, format) && !isFormat(known, format, ids) {
 					reported[format] = true
 					t.Errorf("docs/formats.md does not have %s, which is in %s", format, name)
 				}

@@ -17,7 +17,7 @@ type KopfName struct {
 }
 
 // absent is the cell of an argument that a kind of handlers does not get.
-const absent = "–"
+const absentCell = "–"
 
 // activities are the handlers that do not get an object.
 var activities = []string{"cleanup", "login", "probe", "startup"}
@@ -59,7 +59,7 @@ func namesIn(head, row []string, name string, decorators []string) (all []KopfNa
 	}
 	for i, column := range head[1:] {
 		for _, handler := range Spans(column) {
-			if cell := row[i+1]; cell != absent {
+			if cell := row[i+1]; cell != absentCell {
 				key := handler + "(" + name + ")"
 				all = append(all, KopfName{Key: key, Go: cell, Activity: slices.Contains(activities, handler)})
 			}

@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
-// recorded is what genuine Kopf says about its names: classes and functions with their parameters, enumerations, and
-// the arguments of handlers.
-type recorded struct {
+// recordedKopf is what genuine Kopf says about its names: classes and functions with their parameters, enumerations,
+// and the arguments of handlers.
+type recordedKopf struct {
 	Cases []struct {
 		Input    struct{ Module, Name, Enum, On string }
 		Expected struct {
@@ -27,7 +27,7 @@ type recorded struct {
 	}
 }
 
-func readRecorded(t *testing.T, family string) (all recorded) {
+func readRecorded(t *testing.T, family string) (all recordedKopf) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/vectors/" + family + ".json")
 	if err != nil {
@@ -91,7 +91,7 @@ type goForms struct {
 
 // compileGoForms compiles the packages once for all tests.
 var compileGoForms = sync.OnceValues(func() (forms goForms, err error) {
-	compiler, err := documents.NewCompiler(root, append(slices.Clone(imported),
+	compiler, err := documents.NewCompiler(root, append(slices.Clone(snippetImports),
 		`autoscalingv1 "k8s.io/api/autoscaling/v1"`, `"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"`)...)
 	if err != nil {
 		return forms, err

@@ -13,9 +13,9 @@ var (
 	anyFence = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	codeSpan = regexp.MustCompile("`[^`\n]*`")
 	// link is `](target)`: links and pictures, also around each other.
-	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
-	linked  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	link         = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading      = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	linkWithText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
 // WithoutBlocks returns a document without its blocks of code.
@@ -23,7 +23,8 @@ func WithoutBlocks(document string) string { return anyFence.ReplaceAllString(do
 
 // Prose is a document without blocks of code and without the targets of links.
 func Prose(document string) string {
-	return linked.ReplaceAllString(linked.ReplaceAllString(anyFence.ReplaceAllString(document, ""), "$1"), "$1")
+	return linkWithText.ReplaceAllString(linkWithText.ReplaceAllString(anyFence.ReplaceAllString(document, ""), "$1"),
+		"$1")
 }
 
 // Links are the targets of a document's links, except those in code.
@@ -56,7 +57,7 @@ func HeadingAnchors(document string) (anchors []string) {
 				return unicode.ToLower(r)
 			}
 			return -1
-		}, linked.ReplaceAllString(found[1], "$1"))
+		}, linkWithText.ReplaceAllString(found[1], "$1"))
 		unique := name
 		for n := 1; used[unique]; n++ {
 			unique = fmt.Sprintf("%s-%d", name, n)

@@ -14,12 +14,12 @@ import (
 var reference = regexp.MustCompile(`[\w:/.-]*\bdocs/[\w-]+\.md(?:#[\w-]+)?`)
 
 // mentions matches an address that the package manual makes of its constants.
-var mentions = regexp.MustCompile(`Base \+ "([^"]+)"`)
+var manualConstant = regexp.MustCompile(`Base \+ "([^"]+)"`)
 
 // References are the pages and anchors that a file of sources refers to, as paths from the root of the repository.
 func References(name, text string) (targets []string) {
 	if name == "reconcilers/manual/manual.go" {
-		for _, found := range mentions.FindAllStringSubmatch(text, -1) {
+		for _, found := range manualConstant.FindAllStringSubmatch(text, -1) {
 			targets = append(targets, "docs/"+found[1])
 		}
 		return targets

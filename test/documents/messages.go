@@ -25,7 +25,7 @@ type Message struct {
 }
 
 // passingOn is the function that hands lines of client-go over: they have the texts that they have.
-const passingOn = "forwardLine"
+const forwardFunc = "forwardLine"
 
 // Messages finds the log lines in the production files under the folders, sorted by their texts. A line whose message
 // is not constant is an error, because users could not look it up.
@@ -71,14 +71,14 @@ func messagesIn(sources fs.FS, name string) (all []Message, err error) {
 		return nil, err
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if function, ok := n.(*ast.FuncDecl); ok && function.Name.Name == passingOn {
+		if function, ok := n.(*ast.FuncDecl); ok && function.Name.Name == forwardFunc {
 			return false
 		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
 		}
-		level, message, rest := logged(call)
+		level, message, rest := parseLogCall(call)
 		if level == "" || err != nil {
 			return true
 		}
@@ -93,9 +93,9 @@ func messagesIn(sources fs.FS, name string) (all []Message, err error) {
 	return all, err
 }
 
-// logged reports whether a call is a log line: Info with a message, or Error with an error and a message, of a logger
-// or of an expression that makes one.
-func logged(call *ast.CallExpr) (level string, message ast.Expr, rest []ast.Expr) {
+// parseLogCall reports whether a call is a log line: Info with a message, or Error with an error and a message, of a
+// logger or of an expression that makes one.
+func parseLogCall(call *ast.CallExpr) (level string, message ast.Expr, rest []ast.Expr) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return "", nil, nil

@@ -16,10 +16,10 @@ import (
 // optionSources are what a package declares about options: interfaces, the functions that return them, and the
 // functions that accept them as their last parameter.
 type optionSources struct {
-	families map[string]*ast.InterfaceType
-	returned map[string]string // families by functions
-	accepted map[string]string // families by verbs
-	summary  map[string]string // first sentences by functions
+	families      map[string]*ast.InterfaceType
+	familyByFunc  map[string]string // families by functions
+	familyByVerb  map[string]string // families by verbs
+	summaryByFunc map[string]string // first sentences by functions
 }
 
 // nameLink is a link of a doc comment, such as [Value].
@@ -70,8 +70,8 @@ func (o optionSources) add(declaration ast.Decl) {
 		}
 		if results := d.Type.Results; results != nil && len(results.List) == 1 && d.Recv == nil {
 			if family, ok := results.List[0].Type.(*ast.Ident); ok {
-				o.returned[name] = family.Name
-				o.summary[name] = new(doc.Package).Synopsis(d.Doc.Text())
+				o.familyByFunc[name] = family.Name
+				o.summaryByFunc[name] = new(doc.Package).Synopsis(d.Doc.Text())
 			}
 		}
 		parameters := d.Type.Params.List
@@ -80,7 +80,7 @@ func (o optionSources) add(declaration ast.Decl) {
 		}
 		if rest, ok := parameters[len(parameters)-1].Type.(*ast.Ellipsis); ok {
 			if family, ok := rest.Elt.(*ast.Ident); ok {
-				o.accepted[name] = family.Name
+				o.familyByVerb[name] = family.Name
 			}
 		}
 	}
@@ -105,18 +105,18 @@ func (o optionSources) members(family string) map[string]bool {
 
 func (o optionSources) table() string {
 	lines := []string{"| Option | Purpose | Accepted by |", "|--|--|--|"}
-	for _, option := range slices.Sorted(maps.Keys(o.returned)) {
-		own := o.members(o.returned[option])
+	for _, option := range slices.Sorted(maps.Keys(o.familyByFunc)) {
+		own := o.members(o.familyByFunc[option])
 		var verbs []string
-		for _, verb := range slices.Sorted(maps.Keys(o.accepted)) {
-			needed := o.members(o.accepted[verb])
+		for _, verb := range slices.Sorted(maps.Keys(o.familyByVerb)) {
+			needed := o.members(o.familyByVerb[verb])
 			missing := func(member string) bool { return !own[member] }
 			if len(needed) > 1 && !slices.ContainsFunc(slices.Collect(maps.Keys(needed)), missing) {
 				verbs = append(verbs, verb)
 			}
 		}
 		if len(verbs) > 0 {
-			purpose := nameLink.ReplaceAllString(o.summary[option], "`$1`")
+			purpose := nameLink.ReplaceAllString(o.summaryByFunc[option], "`$1`")
 			lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |", option, purpose, strings.Join(verbs, ", ")))
 		}
 	}

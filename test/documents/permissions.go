@@ -101,8 +101,8 @@ func product(groups, resources, verbs []string) (all []Permission) {
 
 // PermissionRow is a row of the table of permissions.
 type PermissionRow struct {
-	Feature string
-	Needed  []Permission
+	Feature     string
+	Permissions []Permission
 	// Files are the traces and manifests that the row links to, from the folder of the document.
 	Files []string
 }
@@ -119,7 +119,8 @@ func PermissionRows(document string) (rows []PermissionRow) {
 				groups[i] = strings.Trim(group, `"`)
 			}
 			rows = append(rows, PermissionRow{
-				Feature: row[0], Needed: product(groups, Spans(row[2]), Spans(row[3])), Files: Links(row[len(row)-1]),
+				Feature: row[0], Permissions: product(groups, Spans(row[2]), Spans(row[3])),
+				Files: Links(row[len(row)-1]),
 			})
 		}
 	}

@@ -58,10 +58,10 @@ func TestPermissions(t *testing.T) {
 				}
 			}
 		}
-		if len(row.Needed) == 0 {
+		if len(row.Permissions) == 0 {
 			t.Errorf("docs/permissions.md, %s: the row has no permission", row.Feature)
 		}
-		for _, one := range row.Needed {
+		for _, one := range row.Permissions {
 			documented[one] = true
 			if !shown[one] {
 				t.Errorf("docs/permissions.md, %s: %s is in none of %v", row.Feature, one, row.Files)
@@ -122,7 +122,7 @@ func TestRulesOfManifests(t *testing.T) {
 	}
 	document := "| Feature | API group | Resources | Verbs | By |\n|--|--|--|--|--|\n" +
 		"| x | `\"\"` | `a`, `b` | `get` | [c](d.yaml) |\n"
-	rows := []documents.PermissionRow{{Feature: "x", Needed: []documents.Permission{
+	rows := []documents.PermissionRow{{Feature: "x", Permissions: []documents.Permission{
 		{Resource: "a", Verb: "get"}, {Resource: "b", Verb: "get"},
 	}, Files: []string{"d.yaml"}}}
 	if d := cmp.Diff(rows, documents.PermissionRows(document)); d != "" {

@@ -11,9 +11,9 @@ import (
 
 // Resolver finds out whether the Go names in a text exist.
 type Resolver struct {
-	set *token.FileSet
-	pkg *types.Package
-	at  token.Pos
+	set      *token.FileSet
+	pkg      *types.Package
+	position token.Pos
 }
 
 // Resolver returns one that knows the packages of the compiler and these declarations.
@@ -68,12 +68,12 @@ func isChain(selector *ast.SelectorExpr) bool {
 
 // resolve accepts values, functions and types, and the fields of a type such as kopf.ConnectionInfo.Server.
 func (r *Resolver) resolve(selector *ast.SelectorExpr) error {
-	err := types.CheckExpr(r.set, r.pkg, r.at, selector, nil)
+	err := types.CheckExpr(r.set, r.pkg, r.position, selector, nil)
 	if _, nested := selector.X.(*ast.SelectorExpr); err == nil || !nested {
 		return err
 	}
 	value := &ast.CallExpr{Fun: ast.NewIdent("new"), Args: []ast.Expr{selector.X}}
-	if types.CheckExpr(r.set, r.pkg, r.at, &ast.SelectorExpr{X: value, Sel: selector.Sel}, nil) == nil {
+	if types.CheckExpr(r.set, r.pkg, r.position, &ast.SelectorExpr{X: value, Sel: selector.Sel}, nil) == nil {
 		return nil
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 )
 
 // imported are the packages that snippets use, by the names that they have there.
-var imported = []string{
+var snippetImports = []string{
 	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"regexp"`,
 	`"strconv"`, `"sync"`, `"testing"`, `"testing/synctest"`, `"time"`,
 	`metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"sigs.k8s.io/controller-runtime/pkg/client"`,
@@ -36,7 +36,7 @@ var imported = []string{
 }
 
 // given has the declarations that the snippets of a page use without showing them.
-var given = map[string]string{
+var hiddenDeclarations = map[string]string{
 	"README.md": "func createServer(context.Context, string) (string, error) { return \"\", nil }\n" +
 		"func provision(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func backup(context.Context, *kopf.Task[*v1.Database]) error { return nil }\n",
@@ -100,7 +100,7 @@ var given = map[string]string{
 // TestSnippets compiles all Go of the README and of docs, except quotes of files: programs with their own imports,
 // other blocks with those above and the declarations that the page leaves out.
 func TestSnippets(t *testing.T) {
-	compiler, err := documents.NewCompiler(root, imported...)
+	compiler, err := documents.NewCompiler(root, snippetImports...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestSnippets(t *testing.T) {
 		name := strings.TrimPrefix(filepath.ToSlash(page), root+"/")
 		for _, snippet := range documents.Snippets(documents.WithoutQuotes(string(text))) {
 			found++
-			own := given[name]
+			own := hiddenDeclarations[name]
 			if strings.Contains(own, "(o *operator)") && !strings.Contains(snippet.Text, "type operator ") {
 				own = "func askVault(context.Context) (string, error) { return \"\", nil }\n"
 			}
@@ -136,7 +136,7 @@ func TestSnippets(t *testing.T) {
 }
 
 func TestSnippetsThatAreWrong(t *testing.T) {
-	compiler, err := documents.NewCompiler(root, imported...)
+	compiler, err := documents.NewCompiler(root, snippetImports...)
 	if err != nil {
 		t.Fatal(err)
 	}

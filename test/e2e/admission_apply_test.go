@@ -29,25 +29,25 @@ const applyingOperator = "applying.example.org"
 // killer simulates a process that dies at a given request: before the API server receives it, or before the process
 // receives the response.
 type killer struct {
-	next      http.RoundTripper
-	remaining atomic.Int64
-	answered  bool
-	dead      atomic.Bool
+	next          http.RoundTripper
+	remaining     atomic.Int64
+	afterResponse bool
+	isDead        atomic.Bool
 }
 
 func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 	isLast := k.remaining.Add(-1) == 0
-	if isLast && !k.answered {
-		k.dead.Store(true)
+	if isLast && !k.afterResponse {
+		k.isDead.Store(true)
 	}
-	if k.dead.Load() {
+	if k.isDead.Load() {
 		return nil, errors.New("the process is dead")
 	}
 	response, err := k.next.RoundTrip(r)
 	if isLast {
-		k.dead.Store(true)
+		k.isDead.Store(true)
 	}
-	if err == nil && k.dead.Load() {
+	if err == nil && k.isDead.Load() {
 		_ = response.Body.Close()
 		return nil, errors.New("the process is dead")
 	}
@@ -57,8 +57,8 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 // entriesWriter is a process that maintains webhook entries in a configuration.
 type entriesWriter struct {
 	killer *killer
-	end    context.CancelFunc
-	ended  chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
 }
 
 // startWriter starts a process that serves the hooks. A higher number means a younger process. The killer ends it at
@@ -71,13 +71,13 @@ func startWriter(name string, number int64, k *killer, hooks ...configurations.H
 	Expect(err).NotTo(HaveOccurred())
 	writer := configurations.NewWriter(configurations.Options{
 		Client: made, Name: name, Operator: applyingOperator, Identity: fmt.Sprint("process-", number),
-		Started: time.Unix(number, 0), HandOver: time.Second, Form: configurations.Form{Suffix: applyingOperator},
+		StartTime: time.Unix(number, 0), HandOver: time.Second, Form: configurations.Form{Suffix: applyingOperator},
 	})
 	ctx, end := context.WithCancel(context.Background())
-	p := &entriesWriter{killer: k, end: end, ended: make(chan struct{})}
+	p := &entriesWriter{killer: k, cancel: end, done: make(chan struct{})}
 	go func() {
 		defer GinkgoRecover()
-		defer close(p.ended)
+		defer close(p.done)
 		Expect(writer.Run(ctx)).To(Succeed())
 	}()
 	writer.SetHooks(hooks)
@@ -86,8 +86,8 @@ func startWriter(name string, number int64, k *killer, hooks ...configurations.H
 }
 
 func (p *entriesWriter) stop() {
-	p.end()
-	<-p.ended
+	p.cancel()
+	<-p.done
 }
 
 // configuration returns the validating webhook configuration, or an empty one if it does not exist.
@@ -198,16 +198,16 @@ var _ = Describe("The entries of an operator with admission", func() {
 		const kills = 50
 		theirs := configuration(ctx, name).Webhooks[0]
 		for i := range int64(kills) {
-			k := &killer{answered: i%2 == 1}
+			k := &killer{afterResponse: i%2 == 1}
 			k.remaining.Store(i/2%8 + 1)
 			hooks := []configurations.Hook{size, persistent, {ID: fmt.Sprint("only-", i)}}
 			p := startWriter(name, i, k, hooks[:1+i%3]...)
 			written := fmt.Sprintf(`"process-%d"`, i)
 			Eventually(func() bool {
 				mark := configuration(ctx, name).Annotations[applyingOperator+"/webhooks"]
-				return k.dead.Load() || strings.Contains(mark, written)
+				return k.isDead.Load() || strings.Contains(mark, written)
 			}).Should(BeTrue())
-			k.dead.Store(true)
+			k.isDead.Store(true)
 			p.stop()
 		}
 		before := startWriter(name, kills, &killer{}, size, persistent)
@@ -224,7 +224,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 		after.stop()
 		Expect(entryNames(ctx, name)()).To(Equal([]string{"their.own.entry"}))
 		Expect(configuration(ctx, name).Annotations).To(BeEmpty())
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("are taken over from releases that update the object, and given back", func(ctx SpecContext) {
 		former := validatingEntry("size."+applyingOperator, "https://former.invalid/size")
@@ -251,7 +251,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 			Expect(entryNames(ctx, name)()).To(Equal([]string{"their.own.entry"}))
 		}
 		Expect(configuration(ctx, name).Annotations).To(HaveKeyWithValue(applyingOperator+"/certificates", "digest"))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("are removed although other clients have applied fields in them", func(ctx SpecContext) {
 		printed := validatingEntry("size."+applyingOperator, "https://printed.invalid/size")
@@ -280,5 +280,5 @@ var _ = Describe("The entries of an operator with admission", func() {
 		Expect(configuration(ctx, name).Webhooks[1].ClientConfig.CABundle).To(Equal(config.CAData))
 		p.stop()
 		Expect(entryNames(ctx, name)()).To(Equal([]string{"their.own.entry"}))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 })

@@ -15,7 +15,7 @@ import (
 var badReviews = map[string]struct {
 	method, id, body string
 	status           int
-	says             string
+	wantText         string
 }{
 	"not JSON":   {http.MethodPost, "size", "kind: AdmissionReview", 400, "not a JSON object"},
 	"other kind": {http.MethodPost, "size", `{"kind":"Pod","apiVersion":"v1"}`, 400, "no AdmissionReview"},
@@ -69,7 +69,7 @@ func sendBadReviews(ctx context.Context, address, path string) {
 	for name, bad := range badReviews {
 		status, text := send(bad.method, "https://"+address+path+bad.id, strings.NewReader(bad.body))
 		Expect(status).To(Equal(bad.status), name)
-		Expect(text).To(ContainSubstring(bad.says), name)
+		Expect(text).To(ContainSubstring(bad.wantText), name)
 	}
 	status, text := send(http.MethodPost, "http://"+address+path+"size", strings.NewReader("{}"))
 	Expect(status).To(Equal(http.StatusBadRequest), "a request without TLS is rejected")

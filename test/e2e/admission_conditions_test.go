@@ -13,7 +13,7 @@ import (
 )
 
 // nasty contains characters that CEL, regular expressions and format strings must escape.
-const nasty = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀\ufffd\u2028^.*$"
+const specialCharacters = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀\ufffd\u2028^.*$"
 
 // conditionsOperator returns an operator that denies every object that its filters select.
 func conditionsOperator(place, address string) *kopf.Operator {
@@ -21,11 +21,11 @@ func conditionsOperator(place, address string) *kopf.Operator {
 		Managed: place + ".example.org", URL: "https://" + address, Secret: place + "/certificate",
 	}})
 	deny := func(_ context.Context, a *widgetAdmission) error { return kopf.Deny(http.StatusLocked, "%s", a.ID) }
-	widgets := kopf.For(op, &v1.Widget{}).WithLabel(admittedIn, place)
-	widgets.WithAnnotation("Example.org/a.b-c_d", nasty).Validate("nasty", deny)
+	widgets := kopf.For(op, &v1.Widget{}).WithLabel(namespaceLabel, place)
+	widgets.WithAnnotation("Example.org/a.b-c_d", specialCharacters).Validate("nasty", deny)
 	widgets.MatchingAnnotations("a,!b,c in (x,y),d notin (x,y),e!=z,f>4,g<4").Validate("selector", deny)
 	widgets.Validate("size", deny, kopf.InField("spec.size"), kopf.Value(7))
-	widgets.Validate("tags", deny, kopf.InField("spec.tags"), kopf.Value([]string{"x", nasty}))
+	widgets.Validate("tags", deny, kopf.InField("spec.tags"), kopf.Value([]string{"x", specialCharacters}))
 	many := widgets
 	for i := range 70 {
 		many = many.WithAnnotation(fmt.Sprintf("many-%d", i), kopf.Present)
@@ -45,9 +45,9 @@ var _ = Describe("Operators with filters that the API server checks", func() {
 		attempt := func(annotations map[string]string, spec map[string]any) int32 {
 			number++
 			obj := widget(place, fmt.Sprintf("w%d", number), spec)
-			obj.SetLabels(map[string]string{admittedIn: place})
+			obj.SetLabels(map[string]string{namespaceLabel: place})
 			obj.SetAnnotations(annotations)
-			code, _ := denied(api.Create(ctx, obj))
+			code, _ := denialOf(api.Create(ctx, obj))
 			return code
 		}
 		many := map[string]string{}
@@ -57,9 +57,9 @@ var _ = Describe("Operators with filters that the API server checks", func() {
 		seven := map[string]any{"size": int64(7)}
 		Eventually(func() int32 { return attempt(nil, seven) }).WithContext(ctx).Should(BeEquivalentTo(423))
 		fits := map[string]string{"a": "", "c": "y", "d": "z", "f": "5", "g": "-5"}
-		Expect(attempt(map[string]string{"Example.org/a.b-c_d": nasty}, nil)).To(BeEquivalentTo(423))
+		Expect(attempt(map[string]string{"Example.org/a.b-c_d": specialCharacters}, nil)).To(BeEquivalentTo(423))
 		Expect(attempt(fits, nil)).To(BeEquivalentTo(423))
-		Expect(attempt(nil, map[string]any{"tags": []any{"x", nasty}})).To(BeEquivalentTo(423))
+		Expect(attempt(nil, map[string]any{"tags": []any{"x", specialCharacters}})).To(BeEquivalentTo(423))
 		Expect(attempt(many, nil)).To(BeEquivalentTo(423))
 
 		By("counting the requests")
@@ -74,7 +74,7 @@ var _ = Describe("Operators with filters that the API server checks", func() {
 		fits["b"] = ""
 		other := map[string]string{"Example.org/a.b-c_d": "other"}
 		Expect(attempt(other, map[string]any{"size": int64(8)})).To(BeZero())
-		Expect(attempt(fits, map[string]any{"tags": []any{nasty}})).To(BeZero())
+		Expect(attempt(fits, map[string]any{"tags": []any{specialCharacters}})).To(BeZero())
 		Expect(asked()).To(Equal(before))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 })

@@ -29,9 +29,9 @@ import (
 // countedServer is a webhook server that counts the requests to each path.
 type countedServer struct {
 	webhook.Server
-	mu    sync.Mutex
-	paths map[string]int
-	get   func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	mu             sync.Mutex
+	requestCounts  map[string]int
+	getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
 func newCountedServer(address string) *countedServer {
@@ -40,23 +40,23 @@ func newCountedServer(address string) *countedServer {
 	Expect(err).NotTo(HaveOccurred())
 	number, err := strconv.Atoi(port)
 	Expect(err).NotTo(HaveOccurred())
-	s := &countedServer{paths: map[string]int{}}
+	s := &countedServer{requestCounts: map[string]int{}}
 	s.Server = webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
-		func(c *tls.Config) { c.GetCertificate = s.get },
+		func(c *tls.Config) { c.GetCertificate = s.getCertificate },
 	}})
 	return s
 }
 
 // SetGetCertificate stores the operator's certificate source.
 func (s *countedServer) SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
-	s.get = get
+	s.getCertificate = get
 }
 
 // Register wraps the handler so that each request is counted before it is served.
 func (s *countedServer) Register(path string, handler http.Handler) {
 	s.Server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.paths[r.URL.Path]++
+		s.requestCounts[r.URL.Path]++
 		s.mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
@@ -66,7 +66,7 @@ func (s *countedServer) Register(path string, handler http.Handler) {
 func (s *countedServer) of(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paths[path]
+	return s.requestCounts[path]
 }
 
 // serve runs an operator in a manager with this webhook server until stop is called.
@@ -92,14 +92,14 @@ func serve(op *kopf.Operator, on webhook.Server) (stop func()) {
 
 type widgetAdmission = kopf.Admission[*v1.Widget]
 
-const admittedIn = "admitted-in" // the label that holds the namespace of the spec
+const namespaceLabel = "admitted-in" // the label that holds the namespace of the spec
 
 // admissionOperator returns an operator with handlers for every kind of admission request in one namespace.
 func admissionOperator(place, address string, dryRuns *calls) *kopf.Operator {
 	op := kopf.New("admission.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: place + ".example.org", URL: "https://" + address, Secret: place + "/certificate",
 	}})
-	widgets := kopf.For(op, &v1.Widget{}).WithLabel(admittedIn, place)
+	widgets := kopf.For(op, &v1.Widget{}).WithLabel(namespaceLabel, place)
 	widgets.Mutate("owner", func(_ context.Context, a *widgetAdmission) error {
 		if a.Object.Spec.Owner == "" {
 			a.Object.Spec.Owner = "anonymous"

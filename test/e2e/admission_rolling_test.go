@@ -29,14 +29,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// cable is a connection to the API server that can be cut, as when a process dies.
-type cable struct {
-	next http.RoundTripper
-	cut  atomic.Bool
+// cuttableTransport is a connection to the API server that can be cut, as when a process dies.
+type cuttableTransport struct {
+	next  http.RoundTripper
+	isCut atomic.Bool
 }
 
-func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.cut.Load() {
+func (c *cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.isCut.Load() {
 		return nil, errors.New("the process is dead")
 	}
 	return c.next.RoundTrip(r)
@@ -44,18 +44,18 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // replica is a process that reviews config maps with a label.
 type replica struct {
-	backend string
-	cable   *cable
-	ended   chan struct{}
-	end     [2]context.CancelFunc // [0] ends the leader tasks, [1] the server
+	backend   string
+	transport *cuttableTransport
+	done      chan struct{}
+	cancels   [2]context.CancelFunc // [0] ends the leader tasks, [1] the server
 }
 
 // startReplica starts a replica and adds it to the balancer.
 func startReplica(namespace, name string, b *balancer, asked *atomic.Int64) *replica {
 	GinkgoHelper()
-	r := &replica{cable: &cable{}, ended: make(chan struct{}), backend: freeAddress()}
+	r := &replica{transport: &cuttableTransport{}, done: make(chan struct{}), backend: freeAddress()}
 	connected := rest.CopyConfig(config)
-	connected.Wrap(func(next http.RoundTripper) http.RoundTripper { r.cable.next = next; return r.cable })
+	connected.Wrap(func(next http.RoundTripper) http.RoundTripper { r.transport.next = next; return r.transport })
 	transport, err := rest.HTTPClientFor(connected)
 	Expect(err).NotTo(HaveOccurred())
 	secrets, err := certificates.NewClient(connected, transport)
@@ -75,12 +75,13 @@ func startReplica(namespace, name string, b *balancer, asked *atomic.Int64) *rep
 		}},
 	})
 	made, err := admission.New(admission.Options{
-		Operator: "rolling.example.org", Registrations: []admission.RegisteredHandler{refusing(namespace, asked)},
+		Operator: "rolling.example.org", Registrations: []admission.RegisteredHandler{refusingHandler(namespace,
+			asked)},
 		Config: connected, HTTPClient: transport, Path: "/rolling", Certificates: source, Managed: "e2e-" + namespace,
-		Reach: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+		ClientConfig: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 			return tunnels.ByURL("https://"+b.address()+"/rolling", bundle)
 		},
-		Started: server.StartedChecker(), Identity: name, HandOver: time.Second, Log: loggerTo(GinkgoWriter),
+		StartedChecker: server.StartedChecker(), Identity: name, HandOver: time.Second, Log: loggerTo(GinkgoWriter),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(made.Register(server)).To(Succeed())
@@ -94,31 +95,31 @@ func (r *replica) run(serve, tell func(context.Context) error) {
 	var all sync.WaitGroup
 	for i, run := range []func(context.Context) error{tell, serve} {
 		ctx, end := context.WithCancel(context.Background())
-		r.end[i] = end
+		r.cancels[i] = end
 		all.Go(func() {
 			defer GinkgoRecover()
 			Expect(run(ctx)).To(Succeed())
 			if i == 0 {
-				r.end[1]()
+				r.cancels[1]()
 			}
 		})
 	}
-	go func() { all.Wait(); close(r.ended) }()
+	go func() { all.Wait(); close(r.done) }()
 }
 
 // stop ends the process gracefully, as on a signal.
 func (r *replica) stop(b *balancer) {
-	r.end[0]()
-	<-r.ended
+	r.cancels[0]()
+	<-r.done
 	b.remove(r.backend, false)
 }
 
 // kill ends the process without cleanup.
 func (r *replica) kill(b *balancer) {
-	r.cable.cut.Store(true)
+	r.transport.isCut.Store(true)
 	b.remove(r.backend, true)
-	r.end[0]()
-	r.end[1]()
+	r.cancels[0]()
+	r.cancels[1]()
 }
 
 func freeAddress() string {
@@ -129,8 +130,8 @@ func freeAddress() string {
 	return listener.Addr().String()
 }
 
-// refusing returns a handler that rejects config maps with the key "refuse".
-func refusing(namespace string, asked *atomic.Int64) admission.RegisteredHandler {
+// refusingHandler returns a handler that rejects config maps with the key "refuse".
+func refusingHandler(namespace string, asked *atomic.Int64) admission.RegisteredHandler {
 	return admission.RegisteredHandler{
 		Selector: discovery.OfKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 		Handler: &handlers.Handler{
@@ -215,7 +216,7 @@ var _ = Describe("A rolling update of operators with admission", func() {
 		Expect(asked.Load()).To(Equal(before), "an object without the label is not reviewed")
 		third.stop(b)
 		Eventually(func() error { return createDryRun(ctx, place, "bad", true) }).Should(Succeed())
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 })
 
 // writerOf returns the mark of the operator in its webhook configuration.

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// denied returns the code and the message of an API error, or zero for a nil error.
-func denied(err error) (code int32, message string) {
+// denialOf returns the code and the message of an API error, or zero for a nil error.
+func denialOf(err error) (code int32, message string) {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
@@ -44,11 +44,11 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 	)
 	labelled := func(name string, spec map[string]any) *unstructuredObject {
 		obj := widget(place, name, spec)
-		obj.SetLabels(map[string]string{admittedIn: place})
+		obj.SetLabels(map[string]string{namespaceLabel: place})
 		return obj
 	}
 	asked := func(kind string) int { return endpoint.of("/admission.example.org/" + kind) }
-	attempt := func(err error) []any { code, message := denied(err); return []any{code, message} }
+	attempt := func(err error) []any { code, message := denialOf(err); return []any{code, message} }
 
 	BeforeAll(func(ctx SpecContext) {
 		place, address, dryRuns = namespace(ctx), freeAddress(), &calls{}
@@ -58,7 +58,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 			return attempt(api.Create(ctx, labelled("first", map[string]any{"size": int64(11)}), client.DryRunAll))
 		}).WithContext(ctx).Should(Equal(answer(413, "size", "11 is too large for anonymous")),
 			"the validating handler gets the object as mutated")
-	}, NodeTimeout(patience))
+	}, NodeTimeout(waitTimeout))
 
 	It("allow objects with changes made in place and by Patch, and keep unknown fields", func(
 		ctx SpecContext,
@@ -83,7 +83,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(attempt(api.Patch(ctx, obj, client.Merge))).To(Equal(answer(
 			409, "size", `Operation cannot be fulfilled on widgets "changed": it shrinks`,
 		)))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("deny a deletion until the handler allows it", func(ctx SpecContext) {
 		obj := labelled("kept", map[string]any{"size": int64(1), "tags": []any{"kept"}})
@@ -91,7 +91,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(attempt(api.Delete(ctx, obj))).To(Equal(answer(423, "deletion", "kept is kept, admin")))
 		merge(ctx, obj, `{"spec":{"tags":[]}}`)
 		remove(ctx, obj)
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("deny a status change without calling the handlers of the main resource", func(ctx SpecContext) {
 		obj := labelled("failed", map[string]any{"size": int64(1)})
@@ -110,7 +110,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(attempt(phase("Ready"))).To(Equal(answer(500, "phase", "a failed widget cannot become ready")))
 		Expect(field(ctx, obj, "status", "phase")()).To(Equal("Failed"))
 		Expect(asked("validate/size")).To(Equal(before))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("limit the replicas in the scale subresource", func(ctx SpecContext) {
 		meta := metav1.ObjectMeta{Namespace: place, Name: "scaled", Labels: map[string]string{"app": "a"}}
@@ -128,7 +128,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		}
 		Expect(attempt(scale(4))).To(Equal(answer(403, "replicas", "4 replicas of scaled are too many")))
 		Expect(scale(3)).To(Succeed())
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("deny commands in the exec subresource of pods", func(ctx SpecContext) {
 		clients, err := kubernetes.NewForConfig(config)
@@ -142,13 +142,13 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(attempt(execute("rm"))).To(Equal(answer(403, "commands", `CONNECT of ["rm"] in none: never`)))
 		Expect(apierrors.IsNotFound(execute("ls"))).To(BeTrue(),
 			"an allowed command reaches the API server, which does not find the pod")
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("send warnings to the client", func(ctx SpecContext) {
-		from := len(told.list())
+		from := len(apiWarnings.list())
 		create(ctx, labelled("large", map[string]any{"size": int64(6)}))
-		Expect(told.list()[from:]).To(Equal([]string{"Warning: 6 is large"}))
-	}, SpecTimeout(patience))
+		Expect(apiWarnings.list()[from:]).To(Equal([]string{"Warning: 6 is large"}))
+	}, SpecTimeout(waitTimeout))
 
 	It("report dry runs to handlers and store nothing", func(ctx SpecContext) {
 		obj := labelled("dry", map[string]any{"size": int64(1)})
@@ -157,7 +157,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(dryRuns.list()).To(ContainElement("CREATE dry"))
 		Expect(now(ctx, obj)()).To(BeNil())
 		Expect(dryRuns.list()).NotTo(ContainElement("CREATE large"))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("get no reviews of objects without the label", func(ctx SpecContext) {
 		kinds := []string{"validate/size", "validate/deletion", "validate/phase", "mutate/owner", "mutate/tags"}
@@ -197,18 +197,18 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 			before[i] += more
 		}
 		Expect(count()).To(Equal(before))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("answer malformed reviews with a clear status and keep serving", func(ctx SpecContext) {
 		sendBadReviews(ctx, address, "/admission.example.org/validate/")
 		Expect(attempt(api.Create(ctx, labelled("next", map[string]any{"size": int64(12)})))).To(
 			Equal(answer(http.StatusRequestEntityTooLarge, "size", "12 is too large for anonymous")))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 
 	It("remove their webhook entries when they stop", func(ctx SpecContext) {
 		stop()
 		Eventually(func() error {
 			return api.Create(ctx, labelled("last", map[string]any{"size": int64(11)}), client.DryRunAll)
 		}).WithContext(ctx).Should(Succeed())
-	}, SpecTimeout(patience))
+	}, SpecTimeout(waitTimeout))
 })

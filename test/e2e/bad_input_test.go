@@ -19,7 +19,7 @@ func requireOthersHandled(ctx context.Context, ns, operator string) {
 	GinkgoHelper()
 	other := gadget(ns, "other", map[string]any{"size": int64(9)})
 	create(ctx, other)
-	Eventually(annotation(ctx, other, operator+lastHandled)).ShouldNot(BeNil())
+	Eventually(annotation(ctx, other, operator+lastHandledSuffix)).ShouldNot(BeNil())
 	remove(ctx, other)
 	Eventually(now(ctx, other)).Should(BeNil())
 }
@@ -30,7 +30,7 @@ var _ = Describe("Bad input", func() {
 			ns, seen := namespace(ctx), &calls{}
 			bad := gadget(ns, "bad", map[string]any{"size": int64(1)})
 			bad.SetAnnotations(map[string]string{operator + key: value})
-			bad.SetFinalizers([]string{operator + finalizerOf})
+			bad.SetFinalizers([]string{operator + finalizerSuffix})
 			create(ctx, bad)
 			running := start(recorder(operator, ns, seen))
 			Eventually(running.logs).Should(
@@ -46,11 +46,11 @@ var _ = Describe("Bad input", func() {
 			Expect(seen.list()).To(ContainElement(HavePrefix("delete bad")))
 		},
 		Entry(
-			"a last-handled configuration that is not JSON", "notjson.example.org", lastHandled, "{oops",
+			"a last-handled configuration that is not JSON", "notjson.example.org", lastHandledSuffix, "{oops",
 			"last-handled-configuration",
 		),
 		Entry(
-			"a last-handled configuration that is not an object", "nomap.example.org", lastHandled, "[1]",
+			"a last-handled configuration that is not an object", "nomap.example.org", lastHandledSuffix, "[1]",
 			"last-handled-configuration",
 		),
 		Entry("a record that is not JSON", "recordjson.example.org", "/on-create", "oops", "on-create"),
@@ -63,7 +63,7 @@ var _ = Describe("Bad input", func() {
 		obj := gadget(ns, "large", map[string]any{"size": int64(1), "payload": strings.Repeat("x", 300<<10)})
 		create(ctx, obj)
 		Eventually(first.logs).Should(gbytes.Say(`too large to remember.*"name":"large".*on-create`))
-		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "large.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		first.stop()
 		second := start(recorder("large.example.org", ns, seen))
 		Eventually(seen.list).Should(
@@ -82,7 +82,7 @@ var _ = Describe("Bad input", func() {
 
 	It("a panic of a handler counts as a failed attempt", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("panics.example.org", within(ns))
+		op := kopf.New("panics.example.org", settingsFor(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.MatchingLabels("panic").OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("call")
@@ -94,14 +94,14 @@ var _ = Describe("Bad input", func() {
 		obj.SetLabels(map[string]string{"panic": "yes"})
 		create(ctx, obj)
 		Eventually(running.logs).Should(gbytes.Say(`"name":"panicking".*"handler":"c".*panic: the roof is on fire`))
-		Eventually(annotation(ctx, obj, "panics.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "panics.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
 		requireOthersHandled(ctx, ns, "panics.example.org")
 	})
 
 	It("a result that cannot be encoded as JSON fails its handler permanently", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("results.example.org", within(ns))
+		op := kopf.New("results.example.org", settingsFor(ns))
 		kopf.For(op, &v1.Gadget{}).MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *gadgetChange) error {
 			seen.add("call")
 			c.SetResult(math.NaN())
@@ -113,14 +113,14 @@ var _ = Describe("Bad input", func() {
 		obj.SetLabels(map[string]string{"bad": "yes"})
 		create(ctx, obj)
 		Eventually(running.logs).Should(gbytes.Say(`failed permanently.*"name":"unmarshalable".*"handler":"c".*result`))
-		Eventually(annotation(ctx, obj, "results.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "results.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(1))
 		requireOthersHandled(ctx, ns, "results.example.org")
 	})
 
 	It("a patch that the API server rejects counts as a failed attempt", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("refused.example.org", within(ns))
+		op := kopf.New("refused.example.org", settingsFor(ns))
 		gadgets := kopf.ForResource(op, "e2e.example.org/v1", "gadgets")
 		gadgets.MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
 			seen.add("call")
@@ -135,7 +135,7 @@ var _ = Describe("Bad input", func() {
 		Eventually(running.logs).Should(
 			gbytes.Say(`refused the changes of a handler.*"name":"refused".*"handler":"c".*limited`),
 		)
-		Eventually(annotation(ctx, obj, "refused.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "refused.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
 		requireOthersHandled(ctx, ns, "refused.example.org")
 	})

@@ -14,9 +14,9 @@ import (
 type balancer struct {
 	listener net.Listener
 
-	mu       sync.Mutex
-	backends []string
-	carried  map[net.Conn]string // the backend of each connection
+	mu        sync.Mutex
+	backends  []string
+	backendOf map[net.Conn]string // the backend of each connection
 }
 
 // newBalancer starts a balancer for the spec.
@@ -24,7 +24,7 @@ func newBalancer() *balancer {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lives as long as the spec
 	Expect(err).NotTo(HaveOccurred())
-	b := &balancer{listener: listener, carried: map[net.Conn]string{}}
+	b := &balancer{listener: listener, backendOf: map[net.Conn]string{}}
 	DeferCleanup(listener.Close)
 	go func() {
 		for {
@@ -32,7 +32,7 @@ func newBalancer() *balancer {
 			if err != nil {
 				return
 			}
-			go b.carry(near)
+			go b.forward(near)
 		}
 	}()
 	return b
@@ -52,14 +52,14 @@ func (b *balancer) remove(backend string, cut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.backends = slices.DeleteFunc(b.backends, func(one string) bool { return one == backend })
-	for connection, to := range b.carried {
+	for connection, to := range b.backendOf {
 		if cut && to == backend {
 			_ = connection.Close()
 		}
 	}
 }
 
-func (b *balancer) carry(near net.Conn) {
+func (b *balancer) forward(near net.Conn) {
 	defer near.Close()
 	b.mu.Lock()
 	var far net.Conn
@@ -67,7 +67,7 @@ func (b *balancer) carry(near net.Conn) {
 		made, err := net.Dial("tcp", backend) //nolint:noctx // it is on this machine
 		if err == nil {
 			far = made
-			b.carried[near], b.carried[far] = backend, backend
+			b.backendOf[near], b.backendOf[far] = backend, backend
 			break
 		}
 	}
@@ -86,6 +86,6 @@ func (b *balancer) carry(near net.Conn) {
 	<-ended
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.carried, near)
-	delete(b.carried, far)
+	delete(b.backendOf, near)
+	delete(b.backendOf, far)
 }

@@ -29,7 +29,7 @@ var _ = Describe("A built-in kind", func() {
 
 	It("is watched as protobuf with the same content as in JSON", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("messages.example.org", within(ns))
+		op := kopf.New("messages.example.org", settingsFor(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("mine")
 		byValue := kopf.NewIndex(maps, "by-value",
 			func(_ context.Context, o *corev1.ConfigMap) (map[string]string, error) {
@@ -70,7 +70,7 @@ var _ = Describe("A built-in kind", func() {
 
 	It("is watched as JSON if a handler stores progress", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("texts.example.org", within(ns))
+		op := kopf.New("texts.example.org", settingsFor(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{})
 		maps.OnEvent("see", see(seen))
 		maps.OnCreate("create", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })

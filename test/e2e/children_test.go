@@ -19,12 +19,12 @@ var _ = Describe("The children that a handler ensures", func() {
 	It("are applied without redundant writes, pruned, and deleted with their parent in other namespaces",
 		func(ctx context.Context) {
 			home, abroad, seen := namespace(ctx), namespace(ctx), &calls{}
-			op := kopf.New("children.example.org", within(home))
+			op := kopf.New("children.example.org", settingsFor(home))
 			kopf.ForResource(op, "e2e.example.org/v1", "widgets").On(
 				"ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate},
 				func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 					round := kopf.GetFieldOr(c.Object, "spec.round", "")
-					children := []any{web(), map[string]any{
+					children := []any{newDeployment(), map[string]any{
 						"apiVersion": "v1", "kind": "ConfigMap",
 						"metadata": map[string]any{"name": "far", "namespace": abroad},
 					}}
@@ -77,8 +77,8 @@ var _ = Describe("The children that a handler ensures", func() {
 		})
 })
 
-// web returns a minimal deployment; the API server sets defaults for most fields.
-func web() *appsv1.Deployment {
+// newDeployment returns a minimal deployment; the API server sets defaults for most fields.
+func newDeployment() *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},

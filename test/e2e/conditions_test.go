@@ -22,7 +22,7 @@ var _ = Describe("The conditions of objects", func() {
 	It("satisfy kubectl wait, and are not written to kinds whose schema lacks conditions",
 		func(ctx context.Context) {
 			ns := namespace(ctx)
-			op := kopf.New("conditions.example.org", within(ns))
+			op := kopf.New("conditions.example.org", settingsFor(ns))
 			for _, plural := range []string{"gizmos", "gadgets", "sprockets"} {
 				things := kopf.ForResource(op, "e2e.example.org/v1", plural)
 				things.Conditions()
@@ -74,7 +74,7 @@ func awaitCurrent(ctx context.Context, obj *unstructured.Unstructured, what stri
 	kind := strings.ToLower(obj.GetKind()) + "." + obj.GroupVersionKind().Group
 	wait := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "wait",
 		"--kubeconfig", kubeconfigPath(), "-n", obj.GetNamespace(), kind+"/"+obj.GetName(), "--for="+what,
-		"--timeout="+patience.String())
+		"--timeout="+waitTimeout.String())
 	out, err := wait.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 	found := obj.DeepCopy()

@@ -22,10 +22,10 @@ var _ = Describe("A bad connection", func() {
 		for _, name := range []string{"edited", "deleted", "replaced", "untouched"} {
 			objects[name] = gadget(ns, name, map[string]any{"size": int64(1)})
 			create(ctx, objects[name])
-			Eventually(annotation(ctx, objects[name], "cut.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, objects[name], "cut.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		}
 		line.answering(func(request *http.Request) (*http.Response, error) {
-			if reads(request, "gadgets") {
+			if isRead(request, "gadgets") {
 				return nil, errDown
 			}
 			return nil, nil
@@ -44,11 +44,11 @@ var _ = Describe("A bad connection", func() {
 
 		line.answering(nil)
 		Eventually(
-			annotation(ctx, objects["edited"], "cut.example.org"+lastHandled),
+			annotation(ctx, objects["edited"], "cut.example.org"+lastHandledSuffix),
 		).Should(ContainSubstring(`"size":2`))
 		Eventually(now(ctx, objects["deleted"])).Should(BeNil())
-		Eventually(annotation(ctx, again, "cut.example.org"+lastHandled)).Should(ContainSubstring(`"size":3`))
-		Eventually(annotation(ctx, late, "cut.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, again, "cut.example.org"+lastHandledSuffix)).Should(ContainSubstring(`"size":3`))
+		Eventually(annotation(ctx, late, "cut.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()[4:]).To(ConsistOf("update edited [change spec.size: 1 -> 2]", "delete deleted []",
 			HavePrefix("create replaced"), HavePrefix("create late")),
 			"each change is handled once, and no object is resumed")
@@ -98,15 +98,15 @@ var _ = Describe("A bad connection", func() {
 		for _, name := range []string{"code500", "code503", "code429", "lost", "answerless", "hanging", "fine"} {
 			objects = append(objects, gadget(ns, name, map[string]any{"size": int64(1)}))
 		}
-		many(ctx, objects)
+		createMany(ctx, objects)
 		for _, obj := range objects {
-			Eventually(annotation(ctx, obj, "trouble.example.org"+lastHandled)).ShouldNot(BeNil(), obj.GetName())
+			Eventually(annotation(ctx, obj, "trouble.example.org"+lastHandledSuffix)).ShouldNot(BeNil(), obj.GetName())
 			merge(ctx, obj, `{"spec":{"size":2}}`)
 		}
 		var want []any
 		for _, obj := range objects {
 			Eventually(
-				annotation(ctx, obj, "trouble.example.org"+lastHandled),
+				annotation(ctx, obj, "trouble.example.org"+lastHandledSuffix),
 			).Should(ContainSubstring(`"size":2`), obj.GetName())
 			want = append(want, HavePrefix("create "+obj.GetName()), HavePrefix("update "+obj.GetName()))
 		}
@@ -123,7 +123,7 @@ var _ = Describe("A bad connection", func() {
 		running := startAs(line.over(user.Config()), recorder("blind.example.org", ns, seen))
 		Eventually(running.logs).Should(gbytes.Say(`Cannot list or watch a resource.*Gadget.*forbidden`))
 		line.answering(func(request *http.Request) (*http.Response, error) {
-			if reads(request, "gadgets") {
+			if isRead(request, "gadgets") {
 				return status(request, http.StatusInternalServerError), nil
 			}
 			return nil, nil
@@ -134,10 +134,10 @@ var _ = Describe("A bad connection", func() {
 			"a new list error is logged again")
 		Expect(seen.list()).To(BeEmpty())
 		line.answering(nil)
-		Eventually(annotation(ctx, early, "blind.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, early, "blind.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		late := gadget(ns, "late", map[string]any{"size": int64(1)})
 		create(ctx, late)
-		Eventually(annotation(ctx, late, "blind.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, late, "blind.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create early"), HavePrefix("create late")))
 	})
 
@@ -148,7 +148,7 @@ var _ = Describe("A bad connection", func() {
 		for i := range 40 {
 			objects = append(objects, gadget(ns, fmt.Sprintf("flaky-%d", i), map[string]any{"size": int64(0)}))
 		}
-		many(ctx, objects)
+		createMany(ctx, objects)
 		for size := 1; size <= 4; size++ {
 			for _, obj := range objects {
 				merge(ctx, obj, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
@@ -157,7 +157,7 @@ var _ = Describe("A bad connection", func() {
 		}
 		for _, obj := range objects {
 			Eventually(
-				annotation(ctx, obj, "flaky.example.org"+lastHandled),
+				annotation(ctx, obj, "flaky.example.org"+lastHandledSuffix),
 			).Should(Equal(`{"spec":{"size":4}}` + "\n"))
 			var creations, last int
 			for _, call := range seen.list() {

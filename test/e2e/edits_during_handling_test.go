@@ -33,7 +33,7 @@ func (g gate) pass(ctx context.Context) error {
 var _ = Describe("What happens while an object is being handled", func() {
 	It("supersedes an unfinished creation by a deletion", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("superseded.example.org", within(ns))
+		op := kopf.New("superseded.example.org", settingsFor(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("create")
@@ -53,7 +53,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 
 	It("lets an edit in the middle of a creation follow as an update", func(ctx context.Context) {
 		ns, seen, middle := namespace(ctx), &calls{}, newGate()
-		op := kopf.New("middle.example.org", within(ns))
+		op := kopf.New("middle.example.org", settingsFor(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(ctx context.Context, c *gadgetChange) error {
 			seen.add("create %d", c.Object.Spec.Size)
@@ -70,12 +70,13 @@ var _ = Describe("What happens while an object is being handled", func() {
 		merge(ctx, obj, `{"spec":{"size":2}}`)
 		close(middle.opened)
 		Eventually(seen.list).Should(Equal([]string{"create 1", "update 1 to 2"}))
-		Eventually(annotation(ctx, obj, "middle.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
+		Eventually(annotation(ctx, obj,
+			"middle.example.org"+lastHandledSuffix)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
 	})
 
 	It("does not confuse a recreated object with the deleted one of the same name", func(ctx context.Context) {
 		ns, seen, first := namespace(ctx), &calls{}, newGate()
-		op := kopf.New("anew.example.org", within(ns))
+		op := kopf.New("anew.example.org", settingsFor(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(ctx context.Context, c *gadgetChange) error {
 			seen.add("create %d", c.Object.Spec.Size)
@@ -98,12 +99,13 @@ var _ = Describe("What happens while an object is being handled", func() {
 		close(first.opened)
 		Eventually(seen.list).Should(Equal([]string{"create 1", "create 2"}))
 		Eventually(field(ctx, again, "status", "host")).Should(Equal("host of new"))
-		Eventually(annotation(ctx, again, "anew.example.org"+lastHandled)).Should(ContainSubstring(`"owner":"new"`))
+		Eventually(annotation(ctx, again,
+			"anew.example.org"+lastHandledSuffix)).Should(ContainSubstring(`"owner":"new"`))
 	})
 
 	It("handles a copy of a handled object as a new one", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("copy.example.org", within(ns))
+		op := kopf.New("copy.example.org", settingsFor(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(
 			_ context.Context, c *gadgetChange,
@@ -120,7 +122,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 		start(op)
 		obj := gadget(ns, "original", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "copy.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "copy.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		body, err := now(ctx, obj)()
 		Expect(err).NotTo(HaveOccurred())
 		duplicate := &unstructured.Unstructured{Object: body}

@@ -14,21 +14,21 @@ import (
 
 // warnings collects the warnings that the API server sends to a client, in the format of kubectl.
 type warnings struct {
-	mu  sync.Mutex
-	all []string
+	mu       sync.Mutex
+	messages []string
 }
 
 // HandleWarningHeader implements rest.WarningHandler.
 func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = append(w.all, "Warning: "+text)
+	w.messages = append(w.messages, "Warning: "+text)
 }
 
 func (w *warnings) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.all[:len(w.all):len(w.all)]
+	return w.messages[:len(w.messages):len(w.messages)]
 }
 
 // requireRefusal repeats a dry run until it is rejected, because the API server uses a changed webhook configuration
@@ -36,17 +36,17 @@ func (w *warnings) list() []string {
 func requireRefusal(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
 	GinkgoHelper()
 	try := func() error {
-		patch := client.RawPatch(types.MergePatchType, []byte(s.patch))
+		patch := client.RawPatch(types.MergePatchType, []byte(s.argument))
 		return api.Patch(ctx, obj.DeepCopy(), patch, client.DryRunAll)
 	}
 	switch {
-	case s.patch == "delete":
+	case s.argument == "delete":
 		try = func() error { return api.Delete(ctx, obj.DeepCopy(), client.DryRunAll) }
-	case strings.HasSuffix(s.patch, ".yaml"):
-		other := read(filepath.Join(folder, s.patch), ns)
+	case strings.HasSuffix(s.argument, ".yaml"):
+		other := read(filepath.Join(folder, s.argument), ns)
 		try = func() error { return api.Create(ctx, other.DeepCopy(), client.DryRunAll) }
 	}
 	for _, line := range s.lines {
-		Eventually(try).Should(MatchError(MatchRegexp(line)), s.patch)
+		Eventually(try).Should(MatchError(MatchRegexp(line)), s.argument)
 	}
 }

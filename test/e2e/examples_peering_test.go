@@ -29,7 +29,7 @@ var _ = Describe("The examples of peering", func() {
 		merge(ctx, obj, `{"spec":{"field":"between"}}`)
 		Eventually(high.Err).Should(gbytes.Say("Working.*changes=1"), "only the new change is handled")
 		Eventually(high.Err).Should(gbytes.Say("Worked"))
-		Eventually(annotation(ctx, obj, "peering.kopf.dev"+lastHandled)).Should(ContainSubstring("between"))
+		Eventually(annotation(ctx, obj, "peering.kopf.dev"+lastHandledSuffix)).Should(ContainSubstring("between"))
 		Expect(low.Err).NotTo(gbytes.Say("Working"))
 		Eventually(high.Terminate()).Should(gexec.Exit(0))
 		Eventually(low.Err).Should(gbytes.Say("Resuming operations after the pause"))

@@ -41,9 +41,9 @@ func examples() []string {
 type step struct {
 	verb string
 	// Or the file with the other objects, or the object with its patch, or the flags of the second operator.
-	patch string
-	waits []string
-	lines []string
+	argument string
+	waits    []string
+	lines    []string
 }
 
 func steps(expected string) []step {
@@ -58,12 +58,12 @@ func steps(expected string) []step {
 		case line == "stop second":
 			all = append(all, step{verb: line})
 		case verb == "second" && strings.HasPrefix(patch, "-"), verb == "status" && strings.Contains(patch, "/"):
-			all = append(all, step{verb: verb, patch: patch})
+			all = append(all, step{verb: verb, argument: patch})
 		case verb == "create" || verb == "delete" || verb == "restart" || verb == "stop" ||
 			verb == "update" && strings.HasPrefix(patch, "{") ||
 			(verb == "apply" || verb == "remove" || verb == "refuse") && strings.HasSuffix(patch, ".yaml"),
 			verb == "refuse" && (strings.HasPrefix(patch, "{") || patch == "delete"):
-			all = append(all, step{verb: verb, patch: patch})
+			all = append(all, step{verb: verb, argument: patch})
 		case verb == "wait" && strings.Contains(patch, "="):
 			all[len(all)-1].waits = append(all[len(all)-1].waits, patch)
 		default:
@@ -85,20 +85,20 @@ func play(ctx context.Context, folder string, steps []step) {
 	session, second := run(program, env, "-n", ns), (*gexec.Session)(nil)
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
-		By(s.verb + " " + s.patch)
-		from, before, secondFrom := len(session.Err.Contents()), len(told.list()), 0
+		By(s.verb + " " + s.argument)
+		from, before, secondFrom := len(session.Err.Contents()), len(apiWarnings.list()), 0
 		if second != nil {
 			secondFrom = len(second.Err.Contents())
 		}
 		switch s.verb {
 		case "second":
-			second = run(program, env, append([]string{"-n", ns}, strings.Fields(s.patch)...)...)
+			second = run(program, env, append([]string{"-n", ns}, strings.Fields(s.argument)...)...)
 		case "stop second":
 			Eventually(second.Terminate()).Should(gexec.Exit(0))
 		case "create":
 			create(ctx, obj)
 		case "update":
-			merge(ctx, obj, s.patch)
+			merge(ctx, obj, s.argument)
 		case "restart":
 			Eventually(session.Terminate()).Should(gexec.Exit(0))
 			session, from = run(program, env, "-n", ns), 0
@@ -108,9 +108,9 @@ func play(ctx context.Context, folder string, steps []step) {
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
 		case "apply", "remove":
-			applyOrRemoveFile(ctx, s.verb, filepath.Join(folder, s.patch), ns)
+			applyOrRemoveFile(ctx, s.verb, filepath.Join(folder, s.argument), ns)
 		case "status":
-			object, patch, _ := strings.Cut(s.patch, " ")
+			object, patch, _ := strings.Cut(s.argument, " ")
 			kubectl(ctx, "patch", object, "-n", ns, "--subresource=status", "--type=merge", "-p", patch)
 		case "refuse":
 			requireRefusal(ctx, folder, ns, obj, s)
@@ -124,7 +124,7 @@ func play(ctx context.Context, folder string, steps []step) {
 			case strings.HasPrefix(line, "second: "):
 				return string(second.Err.Contents()[secondFrom:])
 			case strings.HasPrefix(line, "Warning: "):
-				return strings.Join(told.list()[before:], "\n")
+				return strings.Join(apiWarnings.list()[before:], "\n")
 			default:
 				return string(session.Err.Contents()[from:])
 			}

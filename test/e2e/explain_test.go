@@ -12,7 +12,7 @@ import (
 )
 
 // serving matches the log line with the address of the explanations.
-var serving = regexp.MustCompile(`Serving explanations.* address=(\S+)`)
+var explainAddress = regexp.MustCompile(`Serving explanations.* address=(\S+)`)
 
 var _ = Describe("The command explain", func() {
 	It("shows why a running program called its handlers or not", func(ctx context.Context) {
@@ -23,8 +23,8 @@ var _ = Describe("The command explain", func() {
 		create(ctx, obj)
 		Eventually(now(ctx, obj)).Should(HaveKeyWithValue("metadata", HaveKeyWithValue("annotations", HaveKey(
 			"filtering.kopf.dev/last-handled-configuration"))))
-		Eventually(session.Err.Contents).Should(MatchRegexp(serving.String()))
-		address := string(serving.FindSubmatch(session.Err.Contents())[1])
+		Eventually(session.Err.Contents).Should(MatchRegexp(explainAddress.String()))
+		address := string(explainAddress.FindSubmatch(session.Err.Contents())[1])
 
 		By("explaining an object of a running program")
 		answer := ask(program, address, "kex", ns+"/"+obj.GetName())
@@ -40,8 +40,8 @@ var _ = Describe("The command explain", func() {
 
 		By("explaining objects that do not exist or are not served")
 		for about, says := range map[*unstructured.Unstructured]string{
-			other(obj, "KopfExample", "nobody"): "The operator has no record of the object",
-			other(obj, "Pod", "nobody"):         `does not serve kind "Pod": it serves KopfExample.kopf.dev`,
+			otherObject(obj, "KopfExample", "nobody"): "The operator has no record of the object",
+			otherObject(obj, "Pod", "nobody"):         `does not serve kind "Pod": it serves KopfExample.kopf.dev`,
 		} {
 			answer := ask(program, address, about.GetKind(), ns+"/"+about.GetName())
 			Expect(string(answer.Out.Contents()) + string(answer.Err.Contents())).To(ContainSubstring(says))
@@ -62,7 +62,7 @@ func ask(program, address, kind, name string) *gexec.Session {
 	return session
 }
 
-func other(than *unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+func otherObject(than *unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	about := than.DeepCopy()
 	about.SetKind(kind)
 	about.SetName(name)

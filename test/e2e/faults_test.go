@@ -27,7 +27,7 @@ type faults struct {
 
 	mu sync.Mutex
 	// Replaces the response; two nils send the request to the server.
-	answer  func(*http.Request) (*http.Response, error)
+	respond func(*http.Request) (*http.Response, error)
 	streams map[*stream]bool
 }
 
@@ -57,7 +57,7 @@ func (f *faults) over(config *rest.Config) *rest.Config {
 
 func (f *faults) RoundTrip(request *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	answer := f.answer
+	answer := f.respond
 	f.mu.Unlock()
 	if answer != nil {
 		if response, err := answer(request); response != nil || err != nil {
@@ -79,7 +79,7 @@ func (f *faults) RoundTrip(request *http.Request) (*http.Response, error) {
 func (f *faults) answering(answer func(*http.Request) (*http.Response, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.answer = answer
+	f.respond = answer
 }
 
 // cut closes all open watches.
@@ -110,16 +110,16 @@ func status(request *http.Request, code int, headers ...string) *http.Response {
 	return response
 }
 
-// reads reports whether a request is a list or a watch of a resource.
-func reads(request *http.Request, plural string) bool {
+// isRead reports whether a request is a list or a watch of a resource.
+func isRead(request *http.Request, plural string) bool {
 	return request.Method == http.MethodGet && path.Base(request.URL.Path) == plural
 }
 
-// managed runs one operator in a manager with the given options. Unlike start, it leaves the shutdown to the spec: the
-// returned function stops the manager and returns its error.
-func managed(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*running, func() error) {
+// startManaged runs one operator in a manager with the given options. Unlike start, it leaves the shutdown to the spec:
+// the returned function stops the manager and returns its error.
+func startManaged(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*runningOperator, func() error) {
 	GinkgoHelper()
-	r := &running{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
+	r := &runningOperator{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
 	own := rest.CopyConfig(config)
 	own.Wrap(r.requests.wrap)
 	options.Scheme, options.Metrics = scheme.Scheme, metricsserver.Options{BindAddress: "0"}
@@ -141,8 +141,8 @@ func managed(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*run
 	}
 }
 
-// many creates many objects concurrently.
-func many(ctx context.Context, objects []*unstructured.Unstructured) {
+// createMany creates many objects concurrently.
+func createMany(ctx context.Context, objects []*unstructured.Unstructured) {
 	GinkgoHelper()
 	queue := make(chan *unstructured.Unstructured)
 	failures := make(chan error, len(objects))

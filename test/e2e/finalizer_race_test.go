@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const holder = "race.example.org/finalizer"
+const testFinalizer = "race.example.org/finalizer"
 
-// races returns the number of raced objects per case; RACES sets a higher one for measurements.
-func races() int {
+// raceCount returns the number of raced objects per case; RACES sets a higher one for measurements.
+func raceCount() int {
 	GinkgoHelper()
 	wanted := os.Getenv("RACES")
 	if wanted == "" {
@@ -44,7 +44,7 @@ func race(ctx context.Context, obj *unstructured.Unstructured, later time.Durati
 	var heldErr error
 	both.Go(func() {
 		time.Sleep(time.Until(begin))
-		patch := fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, holder)
+		patch := fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, testFinalizer)
 		heldErr = api.Patch(ctx, held, client.RawPatch(types.MergePatchType, []byte(patch)))
 	})
 	both.Go(func() {
@@ -64,11 +64,11 @@ func race(ctx context.Context, obj *unstructured.Unstructured, later time.Durati
 // the object changes meanwhile, it retries with the new version and does not check finalizers again.
 var _ = Describe("A finalizer that races with a deletion", func() {
 	closed := map[string]struct {
-		finalizers []string
-		how        deletion
+		finalizers    []string
+		deleteOptions deletion
 	}{
 		"set at admission, before anything else is": {
-			[]string{holder}, func(*unstructured.Unstructured) []client.DeleteOption { return nil },
+			[]string{testFinalizer}, func(*unstructured.Unstructured) []client.DeleteOption { return nil },
 		},
 		"deleted in the foreground": {nil, func(*unstructured.Unstructured) []client.DeleteOption {
 			return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}
@@ -86,23 +86,23 @@ var _ = Describe("A finalizer that races with a deletion", func() {
 		ns := namespace(ctx)
 		for _, later := range offsets {
 			lost := 0
-			for n := range races() {
+			for n := range raceCount() {
 				if race(ctx, gadget(ns, fmt.Sprintf("raced%d-%d", later.Microseconds()+10_000, n), nil), later,
 					func(*unstructured.Unstructured) []client.DeleteOption { return nil }) {
 					lost++
 				}
 			}
-			AddReportEntry(fmt.Sprintf("deletion sent %s after the finalizer: %d of %d lost", later, lost, races()))
+			AddReportEntry(fmt.Sprintf("deletion sent %s after the finalizer: %d of %d lost", later, lost, raceCount()))
 		}
 	})
 
 	for name, way := range closed {
 		It("always holds an object "+name, func(ctx context.Context) {
 			ns, lost := namespace(ctx), 0
-			for n := range races() {
+			for n := range raceCount() {
 				obj := gadget(ns, fmt.Sprintf("held-%d", n), nil)
 				obj.SetFinalizers(way.finalizers)
-				if race(ctx, obj, offsets[n%len(offsets)], way.how) {
+				if race(ctx, obj, offsets[n%len(offsets)], way.deleteOptions) {
 					lost++
 				}
 			}

@@ -23,7 +23,7 @@ var _ = Describe("Children of a former program", func() {
 	// declare starts an operator that declares the children of the widget that the spec created.
 	declare := func(namespace string, children ...client.Object) *calls {
 		seen := &calls{}
-		op := kopf.New("former.example.org", within(namespace))
+		op := kopf.New("former.example.org", settingsFor(namespace))
 		kopf.ForResource(op, "e2e.example.org/v1", "widgets").On("ensure", kopf.CreateUpdateResume(),
 			func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				err := c.Ensure(ctx, children)
@@ -48,7 +48,7 @@ var _ = Describe("Children of a former program", func() {
 			home := namespace(ctx)
 			parent := widget(home, "parent", nil)
 			create(ctx, parent)
-			former := web()
+			former := newDeployment()
 			former.Labels = map[string]string{"former": "yes"}
 			former.Spec.MinReadySeconds = 5
 			former.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "OLD", Value: "1"}}
@@ -59,7 +59,7 @@ var _ = Describe("Children of a former program", func() {
 			if stripped {
 				Expect(api.Patch(ctx, former, strip)).To(Succeed())
 			}
-			Eventually(declare(home, web()).list).Should(Equal([]string{"<nil>"}))
+			Eventually(declare(home, newDeployment()).list).Should(Equal([]string{"<nil>"}))
 			held := &appsv1.Deployment{}
 			Expect(api.Get(ctx, client.ObjectKey{Namespace: home, Name: "web"}, held)).To(Succeed())
 			Expect(held.Labels).NotTo(HaveKey("former"))

@@ -63,7 +63,7 @@ var _ = Describe("The children of a deleted object", func() {
 
 // parents returns an operator whose objects have one adopted and one ensured child each.
 func parents(ns string, seen *calls) *kopf.Operator {
-	op := kopf.New("parents.example.org", within(ns))
+	op := kopf.New("parents.example.org", settingsFor(ns))
 	widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
 	widgets.OnCreate("make", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		adopted, ensured := &corev1.ConfigMap{}, &corev1.ConfigMap{}

@@ -14,14 +14,14 @@ import (
 )
 
 // burst is the number of objects: enough for a kill to meet them in all states, few enough for a test.
-const burst = 80
+const burstObjects = 80
 
 // killedAt lists after how many stored handler results the process is killed: during the first handlers, during the
 // second handlers, and when most second handlers have ended.
-var killedAt = []int{1, burst + 1, burst * 3 / 2}
+var killPoints = []int{1, burstObjects + 1, burstObjects * 3 / 2}
 
-// counted counts the calls in the output of a process, by "handler object".
-func counted(process *gexec.Session) map[string]int {
+// countCalls counts the calls in the output of a process, by "handler object".
+func countCalls(process *gexec.Session) map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(string(process.Out.Contents())) {
 		if words := strings.Fields(line); len(words) >= 3 && words[0] == "CALL" {
@@ -31,8 +31,8 @@ func counted(process *gexec.Session) map[string]int {
 	return counts
 }
 
-// written returns the handler results stored on the objects, by "handler object".
-func written(ctx context.Context, ns string) map[string]bool {
+// storedResults returns the handler results stored on the objects, by "handler object".
+func storedResults(ctx context.Context, ns string) map[string]bool {
 	GinkgoHelper()
 	done := map[string]bool{}
 	for _, obj := range gadgetsIn(ctx, ns) {
@@ -42,7 +42,7 @@ func written(ctx context.Context, ns string) map[string]bool {
 			if text := annotations["killed.example.org/"+id]; text != "" {
 				Expect(json.Unmarshal([]byte(text), &record)).To(Succeed())
 			}
-			if record.Success || annotations["killed.example.org"+lastHandled] != "" {
+			if record.Success || annotations["killed.example.org"+lastHandledSuffix] != "" {
 				done[id+" "+obj.GetName()] = true
 			}
 		}
@@ -62,8 +62,8 @@ func gadgetsIn(ctx context.Context, ns string) []unstructured.Unstructured {
 var _ = Describe("An operator that is killed repeatedly", func() {
 	It("during many creations loses nothing and repeats no stored result", func(ctx context.Context) {
 		ns, objects := namespace(ctx), []*unstructured.Unstructured(nil)
-		program := build(own)
-		for i := range burst {
+		program := build(operatorFolder)
+		for i := range burstObjects {
 			objects = append(objects, gadget(ns, fmt.Sprintf("burst-%d", i), map[string]any{"size": int64(1)}))
 		}
 		created := make(chan struct{})
@@ -72,17 +72,17 @@ var _ = Describe("An operator that is killed repeatedly", func() {
 		go func() {
 			defer GinkgoRecover()
 			defer close(created)
-			many(ctx, objects)
+			createMany(ctx, objects)
 		}()
 		finish := func() {
-			for call, count := range counted(live) {
+			for call, count := range countCalls(live) {
 				Expect(done).NotTo(HaveKey(call), "a stored result is not repeated")
 				calls[call] += count
 			}
-			done = written(ctx, ns)
+			done = storedResults(ctx, ns)
 		}
-		for _, enough := range killedAt {
-			Eventually(func() int { return len(written(ctx, ns)) }).Should(BeNumerically(">=", enough))
+		for _, enough := range killPoints {
+			Eventually(func() int { return len(storedResults(ctx, ns)) }).Should(BeNumerically(">=", enough))
 			live.Kill().Wait()
 			finish()
 			live = run(program, []string{"E2E_SLOW=1200ms"}, "-n", ns)
@@ -90,7 +90,7 @@ var _ = Describe("An operator that is killed repeatedly", func() {
 		Eventually(created).Should(BeClosed())
 		for _, obj := range objects {
 			Eventually(
-				annotation(ctx, obj, "killed.example.org"+lastHandled),
+				annotation(ctx, obj, "killed.example.org"+lastHandledSuffix),
 			).Should(Equal(`{"spec":{"size":1}}` + "\n"))
 		}
 		Eventually(live.Terminate()).Should(gexec.Exit(0))
@@ -101,16 +101,17 @@ var _ = Describe("An operator that is killed repeatedly", func() {
 			for _, id := range []string{"first", "second"} {
 				count := calls[id+" "+obj.GetName()]
 				Expect(count).To(
-					And(BeNumerically(">=", 1), BeNumerically("<=", len(killedAt)+1)), id+" of "+obj.GetName(),
+					And(BeNumerically(">=", 1), BeNumerically("<=", len(killPoints)+1)), id+" of "+obj.GetName(),
 				)
 				repeated += count - 1
 				Expect(obj.Object["status"]).To(HaveKey(id), obj.GetName())
 			}
 			for key := range obj.GetAnnotations() {
-				Expect(key).To(BeElementOf("killed.example.org"+lastHandled, "killed.example.org/handled-uid",
+				Expect(key).To(BeElementOf("killed.example.org"+lastHandledSuffix, "killed.example.org/handled-uid",
 					"killed.example.org/kopf-managed"), obj.GetName())
 			}
 		}
-		GinkgoWriter.Println(burst, "objects,", len(killedAt), "kills:", repeated, "calls of", 2*burst, "were repeated")
+		GinkgoWriter.Println(burstObjects, "objects,", len(killPoints), "kills:", repeated, "calls of", 2*burstObjects,
+			"were repeated")
 	})
 })

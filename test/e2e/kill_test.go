@@ -18,7 +18,7 @@ import (
 // process starts the program in test/e2e/operator.
 func process(ns string, env ...string) *gexec.Session {
 	GinkgoHelper()
-	return run(build(own), env, "-n", ns)
+	return run(build(operatorFolder), env, "-n", ns)
 }
 
 var builtKubeconfig string
@@ -83,7 +83,7 @@ var _ = Describe("An operator that is killed", func() {
 			Eventually(second).Should(gbytes.Say(`CALL changed slow \[change spec.size: 1 -> 2\]`),
 				"an edit that the first handler did not see follows as an update")
 			Eventually(
-				annotation(ctx, obj, "killed.example.org"+lastHandled),
+				annotation(ctx, obj, "killed.example.org"+lastHandledSuffix),
 			).Should(Equal(`{"spec":{"size":2}}` + "\n"))
 			Eventually(record(ctx, obj, "first")).Should(BeNil())
 			Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1),
@@ -98,7 +98,7 @@ var _ = Describe("An operator that is killed", func() {
 
 	It("loses no result if it dies between the status and the main patch", func(ctx context.Context) {
 		ns := namespace(ctx)
-		first := run(build(own), []string{"E2E_DIE_IN=" + ns})
+		first := run(build(operatorFolder), []string{"E2E_DIE_IN=" + ns})
 		obj := widget(ns, "between", map[string]any{"size": int64(1)})
 		create(ctx, obj)
 		Eventually(first).Should(gexec.Exit())
@@ -106,11 +106,11 @@ var _ = Describe("An operator that is killed", func() {
 			"the process is killed and does not exit by itself")
 		Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1),
 			"the status patch is written before the kill")
-		Expect(annotation(ctx, obj, "killed.example.org"+lastHandled)()).To(BeNil(),
+		Expect(annotation(ctx, obj, "killed.example.org"+lastHandledSuffix)()).To(BeNil(),
 			"the main patch is not written before the kill")
 
 		second := process(ns)
-		Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "killed.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(second).To(gbytes.Say("CALL first between retry=0"), "a handler with an unsaved outcome runs again")
 		for _, id := range []string{"first", "second"} {
 			Expect(field(ctx, obj, "status", id, "call")()).To(BeEquivalentTo(1))
@@ -130,7 +130,7 @@ var _ = Describe("An operator that is killed", func() {
 		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=2"))
 		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=3"))
 		Eventually(
-			annotation(ctx, obj, "killed.example.org"+lastHandled),
+			annotation(ctx, obj, "killed.example.org"+lastHandledSuffix),
 		).ShouldNot(BeNil(), "the handler fails permanently after 4 attempts")
 		Expect(string(first.Out.Contents()) + string(second.Out.Contents())).To(Equal(
 			"CALL flaky flaky retry=0\nCALL flaky flaky retry=1\nCALL flaky flaky retry=2\nCALL flaky flaky retry=3\n"))

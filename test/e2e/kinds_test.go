@@ -77,7 +77,7 @@ var _ = Describe("Kinds", func() {
 		running := start(op)
 		first := comet(ns, "halley")
 		create(ctx, first)
-		Eventually(annotation(ctx, first, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, first, "comets.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(running.requests.of("halley")).NotTo(ContainElement("PATCH status"))
 
 		Expect(
@@ -91,7 +91,7 @@ var _ = Describe("Kinds", func() {
 		installCRD(crd("Comet", true))
 		again := comet(ns, "hale-bopp")
 		create(ctx, again)
-		Eventually(annotation(ctx, again, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, again, "comets.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(field(ctx, again, "status", "create")()).To(Equal("done"))
 		Expect(running.requests.of("hale-bopp")).To(
 			ContainElement("PATCH status"), "the reinstalled kind is written through its status subresource",
@@ -103,7 +103,7 @@ var _ = Describe("Kinds", func() {
 
 	It("that are cluster-scoped are handled by operators of one namespace", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("roles.example.org", within(ns))
+		op := kopf.New("roles.example.org", settingsFor(ns))
 		roles := kopf.For(op, &rbacv1.ClusterRole{}).MatchingLabels("robustness=" + ns)
 		note := func(_ context.Context, c *kopf.Change[*rbacv1.ClusterRole]) error {
 			seen.add("%s %s", c.ID, c.Object.Name)
@@ -118,9 +118,9 @@ var _ = Describe("Kinds", func() {
 		delete(obj.Object, "spec")
 		obj.SetLabels(map[string]string{"robustness": ns})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		merge(ctx, obj, `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
-		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandled)).Should(ContainSubstring("pods"))
+		Eventually(annotation(ctx, obj, "roles.example.org"+lastHandledSuffix)).Should(ContainSubstring("pods"))
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("update"), HavePrefix("delete")))
@@ -138,7 +138,7 @@ var _ = Describe("Kinds", func() {
 
 	It("of the core group are handled by typed and dynamic handlers in order", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("core.example.org", within(ns))
+		op := kopf.New("core.example.org", settingsFor(ns))
 		kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("robustness").OnCreate("typed",
 			func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 				seen.add("typed %s", c.Object.Data["a"])
@@ -157,14 +157,14 @@ var _ = Describe("Kinds", func() {
 		obj.Object["data"] = map[string]any{"a": "1"}
 		obj.SetLabels(map[string]string{"robustness": "yes"})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "core.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "core.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(field(ctx, obj, "data")()).To(Equal(map[string]any{"a": "1", "b": "from typed"}))
 		Expect(seen.list()).To(Equal([]string{"typed 1", "raw from typed"}))
 	})
 
 	It("with copied annotations are not confused: a deployment and its replica set", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("apps.example.org", within(ns))
+		op := kopf.New("apps.example.org", settingsFor(ns))
 		kopf.For(
 			op, &appsv1.Deployment{},
 		).OnCreate("d", func(_ context.Context, c *kopf.Change[*appsv1.Deployment]) error {
@@ -192,7 +192,7 @@ var _ = Describe("Kinds", func() {
 		}
 		deployment := raw("apps/v1", "Deployment", ns, "d", spec)
 		create(ctx, deployment)
-		Eventually(annotation(ctx, deployment, "apps.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, deployment, "apps.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		body, err := now(ctx, deployment)()
 		Expect(err).NotTo(HaveOccurred())
 		copied := (&unstructured.Unstructured{Object: body}).GetAnnotations()
@@ -203,7 +203,7 @@ var _ = Describe("Kinds", func() {
 			[]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: deployment.GetUID()}},
 		)
 		create(ctx, set)
-		Eventually(annotation(ctx, set, "apps.example.org"+lastHandled+"-ofDRS")).ShouldNot(BeNil())
+		Eventually(annotation(ctx, set, "apps.example.org"+lastHandledSuffix+"-ofDRS")).ShouldNot(BeNil())
 		for key, value := range copied {
 			merge(ctx, set, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
 		}
@@ -223,9 +223,9 @@ var _ = Describe("Kinds", func() {
 		running := startAs(user.Config(), op)
 		obj := gadget(ns, "tenant", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		merge(ctx, obj, `{"spec":{"size":2}}`)
-		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`))
+		Eventually(annotation(ctx, obj, "tenant.example.org"+lastHandledSuffix)).Should(ContainSubstring(`"size":2`))
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("update"), HavePrefix("delete")))

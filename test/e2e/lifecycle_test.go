@@ -13,7 +13,7 @@ import (
 
 // recorder returns an operator whose handlers record their id, the object and the diff.
 func recorder(name, ns string, seen *calls) *kopf.Operator {
-	op := kopf.New(name, within(ns))
+	op := kopf.New(name, settingsFor(ns))
 	note := func(ctx context.Context, c *kopf.Change[*v1.Gadget]) error {
 		seen.add("%s %s %v", strings.TrimPrefix(c.ID, "on-"), c.Object.Name, c.Diff)
 		return nil
@@ -27,8 +27,8 @@ func recorder(name, ns string, seen *calls) *kopf.Operator {
 }
 
 const (
-	lastHandled = "/last-handled-configuration"
-	finalizerOf = "/finalizer"
+	lastHandledSuffix = "/last-handled-configuration"
+	finalizerSuffix   = "/finalizer"
 )
 
 var _ = Describe("The life of an object", func() {
@@ -40,13 +40,13 @@ var _ = Describe("The life of an object", func() {
 		create(ctx, obj)
 		Eventually(seen.list).Should(Equal([]string{`create life [add: {"spec":{"owner":"me","size":1}}]`}))
 		Eventually(
-			annotation(ctx, obj, "life.example.org"+lastHandled),
+			annotation(ctx, obj, "life.example.org"+lastHandledSuffix),
 		).Should(Equal(`{"spec":{"owner":"me","size":1}}` + "\n"))
 
 		merge(ctx, obj, `{"spec":{"size":2,"owner":null,"tags":["a"]}}`)
 		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create"),
 			`update life [add spec.tags: ["a"] remove spec.owner: "me" change spec.size: 1 -> 2]`))
-		Eventually(annotation(ctx, obj, "life.example.org"+lastHandled)).Should(ContainSubstring(`"size":2`))
+		Eventually(annotation(ctx, obj, "life.example.org"+lastHandledSuffix)).Should(ContainSubstring(`"size":2`))
 
 		merge(ctx, obj, `{"status":{"phase":"Ready"}}`)
 		remove(ctx, obj)
@@ -59,7 +59,7 @@ var _ = Describe("The life of an object", func() {
 
 	It("ends without a finalizer if the delete handler is optional", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("optional.example.org", within(ns))
+		op := kopf.New("optional.example.org", settingsFor(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(
 			context.Context, *kopf.Change[*v1.Gadget],
@@ -76,7 +76,7 @@ var _ = Describe("The life of an object", func() {
 		running := start(op)
 		obj := gadget(ns, "optional", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "optional.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "optional.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
@@ -94,7 +94,7 @@ var _ = Describe("The life of an object", func() {
 		first := start(recorder("resume.example.org", ns, seen))
 		obj := gadget(ns, "resume", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		first.stop()
 
 		second := start(recorder("resume.example.org", ns, seen))
@@ -103,7 +103,7 @@ var _ = Describe("The life of an object", func() {
 		Eventually(seen.list).Should(
 			HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")),
 		)
-		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandled)).Should(ContainSubstring("labels"))
+		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandledSuffix)).Should(ContainSubstring("labels"))
 		Expect(second.requests.of("resume")).To(Equal([]string{"PATCH"}), "only the update is written")
 	})
 
@@ -112,7 +112,7 @@ var _ = Describe("The life of an object", func() {
 		first := start(recorder("down.example.org", ns, seen))
 		obj := gadget(ns, "down", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "down.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "down.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		first.stop()
 
 		merge(ctx, obj, `{"spec":{"size":2}}`)
@@ -131,8 +131,8 @@ var _ = Describe("The life of an object", func() {
 		first := start(recorder("released.example.org", ns, seen))
 		obj := gadget(ns, "released", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "released.example.org"+lastHandled)).ShouldNot(BeNil())
-		Expect(field(ctx, obj, "metadata", "finalizers")()).To(Equal([]any{"released.example.org" + finalizerOf}))
+		Eventually(annotation(ctx, obj, "released.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
+		Expect(field(ctx, obj, "metadata", "finalizers")()).To(Equal([]any{"released.example.org" + finalizerSuffix}))
 		first.stop()
 		remove(ctx, obj)
 		Expect(now(ctx, obj)()).NotTo(BeNil(), "the finalizer keeps the deleted object")

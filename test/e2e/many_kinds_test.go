@@ -30,7 +30,7 @@ var _ = Describe("Selectors of many kinds", func() {
 		Expect(api.Update(ctx, role)).To(Succeed())
 		user, err := environment.AddUser(envtest.User{Name: "gadgeteer"}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		op := kopf.New("many.example.org", within(ns))
+		op := kopf.New("many.example.org", settingsFor(ns))
 		kopf.ForResource(op, "e2e.example.org", "*").OnCreate("note", note(seen))
 		running := startAs(user.Config(), op)
 		Eventually(running.logs).Should(
@@ -59,7 +59,7 @@ var _ = Describe("Selectors of many kinds", func() {
 
 	It("follow CRDs that are installed and removed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("meteors.example.org", within(ns))
+		op := kopf.New("meteors.example.org", settingsFor(ns))
 		kopf.ForResourceFunc(
 			op, func(r kopf.Resource) bool { return r.Group == "robustness.example.org" && r.Plural == "meteors" },
 		).
@@ -85,7 +85,7 @@ var _ = Describe("Selectors of many kinds", func() {
 
 	It("leave out Kubernetes events, which would cause further events", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("everything.example.org", within(ns))
+		op := kopf.New("everything.example.org", settingsFor(ns))
 		kopf.ForResource(
 			op, "*",
 		).OnEvent("note", func(_ context.Context, e *kopf.WatchEvent[*unstructuredObject]) error {

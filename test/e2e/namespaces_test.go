@@ -45,7 +45,7 @@ var _ = Describe("Patterns of namespaces", func() {
 			obj := gadget(late.Name, time, map[string]any{"size": int64(1)})
 			create(ctx, obj)
 			Eventually(seen.list).Should(ContainElement(HavePrefix("create " + time)))
-			Eventually(annotation(ctx, obj, "patterns.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "patterns.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 			Expect(api.Delete(ctx, late)).To(Succeed())
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil(), "objects in a terminating namespace are handled")

@@ -16,7 +16,7 @@ import (
 var _ = Describe("An object that no handler selects", func() {
 	It("causes no log line, annotation, finalizer or request", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("stealth.example.org", within(ns))
+		op := kopf.New("stealth.example.org", settingsFor(ns))
 		call := func(_ context.Context, c *gadgetChange) error { seen.add("%s %s", c.ID, c.Object.Name); return nil }
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.MatchingLabels("mine").OnCreate("c", call)
@@ -33,7 +33,7 @@ var _ = Describe("An object that no handler selects", func() {
 		acquainted.SetLabels(map[string]string{"mine": "yes"})
 		create(ctx, acquainted)
 		Eventually(
-			annotation(ctx, acquainted, "stealth.example.org"+lastHandled),
+			annotation(ctx, acquainted, "stealth.example.org"+lastHandledSuffix),
 		).ShouldNot(BeNil(), "a later object is handled, so earlier events have been processed")
 		Expect(field(ctx, obj, "metadata", "annotations")()).To(BeNil())
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
@@ -49,7 +49,7 @@ var _ = Describe("Raw events", func() {
 	It("come in order, the last one with the last state", func(ctx context.Context) {
 		const edits = 100
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("raw.example.org", within(ns))
+		op := kopf.New("raw.example.org", settingsFor(ns))
 		kopf.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*v1.Gadget]) error {
 			seen.add("%s %d", e.Type, e.Object.Spec.Size)
 			if e.Type == kopf.WatchEventAdded {

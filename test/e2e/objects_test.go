@@ -27,8 +27,10 @@ func namespace(ctx context.Context) string {
 	return name
 }
 
-// within returns the settings of an operator that serves one namespace.
-func within(namespace string) kopf.Settings { return kopf.Settings{Namespaces: []string{namespace}} }
+// settingsFor returns the settings of an operator that serves one namespace.
+func settingsFor(namespace string) kopf.Settings {
+	return kopf.Settings{Namespaces: []string{namespace}}
+}
 
 // raw returns an unstructured object.
 func raw(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {

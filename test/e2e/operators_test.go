@@ -20,8 +20,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// running is an operator inside the test process.
-type running struct {
+// runningOperator is an operator inside the test process.
+type runningOperator struct {
 	logs     *gbytes.Buffer
 	requests *requests
 	cancel   context.CancelFunc
@@ -34,21 +34,21 @@ func loggerTo(w io.Writer) logr.Logger {
 }
 
 // start runs operators in one manager until the end of the spec at the latest.
-func start(operators ...*kopf.Operator) *running {
+func start(operators ...*kopf.Operator) *runningOperator {
 	GinkgoHelper()
 	return startWith(config, newRequests(), operators...)
 }
 
 // startAs is like start with other credentials.
-func startAs(config *rest.Config, operators ...*kopf.Operator) *running {
+func startAs(config *rest.Config, operators ...*kopf.Operator) *runningOperator {
 	GinkgoHelper()
 	return startWith(config, newRequests(), operators...)
 }
 
 // startWith is like start over a connection that can lose requests.
-func startWith(config *rest.Config, connection *requests, operators ...*kopf.Operator) *running {
+func startWith(config *rest.Config, connection *requests, operators ...*kopf.Operator) *runningOperator {
 	GinkgoHelper()
-	r := &running{logs: gbytes.NewBuffer(), requests: connection, done: make(chan struct{})}
+	r := &runningOperator{logs: gbytes.NewBuffer(), requests: connection, done: make(chan struct{})}
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return r.requests.wrap(next) })
 	manager, err := ctrl.NewManager(own, ctrl.Options{
@@ -71,7 +71,7 @@ func startWith(config *rest.Config, connection *requests, operators ...*kopf.Ope
 }
 
 // stop ends the operator gracefully and waits.
-func (r *running) stop() {
+func (r *runningOperator) stop() {
 	r.once.Do(func() {
 		r.cancel()
 		Eventually(r.done).Should(BeClosed())
@@ -80,19 +80,19 @@ func (r *running) stop() {
 
 // calls records handler calls in order, from any goroutine.
 type calls struct {
-	mu  sync.Mutex
-	all []string
+	mu      sync.Mutex
+	entries []string
 }
 
 func (c *calls) add(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = append(c.all, fmt.Sprintf(format, args...))
+	c.entries = append(c.entries, fmt.Sprintf(format, args...))
 }
 
 // list returns a copy of the recorded calls, for use with Eventually.
 func (c *calls) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]string{}, c.all...)
+	return append([]string{}, c.entries...)
 }

@@ -16,10 +16,10 @@ import (
 var _ = Describe("Watched children", func() {
 	It("are reported to their owner, and restored after an edit or a deletion", func(ctx context.Context) {
 		home, told := namespace(ctx), &calls{}
-		op := kopf.New("owned.example.org", within(home))
+		op := kopf.New("owned.example.org", settingsFor(home))
 		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
 		widgets.OnCreate("ensure", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-			return c.Ensure(ctx, web())
+			return c.Ensure(ctx, newDeployment())
 		})
 		widgets.Owns(&appsv1.Deployment{})
 		kopf.OnChild(widgets,

@@ -41,7 +41,7 @@ var _ = Describe("What handlers patch", func() {
 				want   []string
 			}{{"gadgets", gadget, without}, {"widgets", widget, with}} {
 				name := "patching-" + kind.plural + ".example.org"
-				op := kopf.New(name, within(ns))
+				op := kopf.New(name, settingsFor(ns))
 				kopf.ForResource(
 					op, "e2e.example.org/v1", kind.plural,
 				).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
@@ -51,7 +51,7 @@ var _ = Describe("What handlers patch", func() {
 				running := start(op)
 				obj := kind.make(ns, kind.plural, map[string]any{"size": int64(1)})
 				create(ctx, obj)
-				Eventually(annotation(ctx, obj, name+lastHandled)).ShouldNot(BeNil())
+				Eventually(annotation(ctx, obj, name+lastHandledSuffix)).ShouldNot(BeNil())
 				Eventually(
 					func() []string { return running.requests.of(kind.plural) },
 				).Should(Equal(kind.want), kind.plural)
@@ -71,7 +71,7 @@ var _ = Describe("What handlers patch", func() {
 
 	It("through the client is neither lost nor handled twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("own.example.org", within(ns))
+		op := kopf.New("own.example.org", settingsFor(ns))
 		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
 		widgets.OnCreate("c", func(ctx context.Context, c *unstructuredChange) error {
 			seen.add("create")
@@ -101,7 +101,7 @@ var _ = Describe("What handlers patch", func() {
 		running := start(op)
 		obj := widget(ns, "own", map[string]any{"size": int64(1)})
 		create(ctx, obj)
-		Eventually(annotation(ctx, obj, "own.example.org"+lastHandled)).Should(ContainSubstring("past"))
+		Eventually(annotation(ctx, obj, "own.example.org"+lastHandledSuffix)).Should(ContainSubstring("past"))
 		writes := len(running.requests.of("own"))
 		Consistently(func() int { return len(running.requests.of("own")) }, "1s").Should(Equal(writes),
 			"the operator does not react to its own writes forever")
@@ -123,7 +123,7 @@ var _ = Describe("What handlers patch", func() {
 		definition := crd("Schematic", true)
 		definition.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
 		installCRD(definition)
-		op := kopf.New("schematic.example.org", within(ns))
+		op := kopf.New("schematic.example.org", settingsFor(ns))
 		kopf.ForResource(
 			op, "robustness.example.org/v1", "schematics",
 		).OnCreate("c", func(_ context.Context, c *unstructuredChange) error {
@@ -136,7 +136,7 @@ var _ = Describe("What handlers patch", func() {
 			delete(obj.Object, "spec")
 			create(ctx, obj)
 			Eventually(
-				annotation(ctx, obj, "schematic.example.org"+lastHandled),
+				annotation(ctx, obj, "schematic.example.org"+lastHandledSuffix),
 			).ShouldNot(BeNil(), "the creation is completed without the dropped field")
 		}
 		logs := string(running.logs.Contents())

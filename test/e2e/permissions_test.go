@@ -44,7 +44,7 @@ var _ = Describe("An operator that lacks", func() {
 			role := allow(ctx, "reader", "get", "list", "watch")
 			user, err := environment.AddUser(envtest.User{Name: "reader"}, nil)
 			Expect(err).NotTo(HaveOccurred())
-			op := kopf.New("reader.example.org", within(ns))
+			op := kopf.New("reader.example.org", settingsFor(ns))
 			kopf.For(
 				op, &v1.Gadget{},
 			).OnCreate("c", func(context.Context, *gadgetChange) error { seen.add("call"); return nil })
@@ -60,7 +60,7 @@ var _ = Describe("An operator that lacks", func() {
 				"failed writes are retried with a delay")
 			role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
 			Expect(api.Update(ctx, role)).To(Succeed())
-			Eventually(annotation(ctx, obj, "reader.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "reader.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 			Expect(seen.list()).To(HaveLen(1))
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
@@ -68,7 +68,7 @@ var _ = Describe("An operator that lacks", func() {
 
 	It("a custom kind serves the others, and that one once its CRD is installed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("late.example.org", within(ns))
+		op := kopf.New("late.example.org", settingsFor(ns))
 		kopf.ForResource(op, "late.example.org/v1", "latecomers").OnCreate("c",
 			func(_ context.Context, c *unstructuredChange) error {
 				seen.add("late %s", c.Object.GetName())

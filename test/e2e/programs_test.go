@@ -14,7 +14,7 @@ import (
 )
 
 // own is the folder of the test program for cases that no example covers.
-const own = "operator"
+const operatorFolder = "operator"
 
 // programs holds the built programs. Each is built once, and one after the other because linking uses all cores.
 var programs = struct {
@@ -39,15 +39,15 @@ func buildAhead(folders ...string) error {
 	programs.done.Go(func() {
 		for _, folder := range folders {
 			if ctx.Err() == nil {
-				_ = made(folder) // the caller of build reports the error
+				_ = buildOnce(folder) // the caller of build reports the error
 			}
 		}
 	})
 	return nil
 }
 
-// made builds the program of a folder unless it is already built.
-func made(folder string) error {
+// buildOnce builds the program of a folder unless it is already built.
+func buildOnce(folder string) error {
 	programs.lock.Lock()
 	once, ok := programs.made[folder]
 	if !ok {
@@ -81,7 +81,7 @@ func goBuild(ctx context.Context, folder, program string) error {
 func build(folder string) string {
 	GinkgoHelper()
 	GinkgoWriter.Println("building", folder)
-	Expect(made(folder)).To(Succeed())
+	Expect(buildOnce(folder)).To(Succeed())
 	return programPath(folder)
 }
 

@@ -45,7 +45,7 @@ var _ = Describe("The clients of a program", func() {
 			Eventually(out).Should(gbytes.Say(`READ map\[a:b\] by Client: <nil>`), "Get needs no right to list")
 			Eventually(out).Should(gbytes.Say(`READ map\[a:b\] by Live: <nil>`))
 			Eventually(out).Should(gbytes.Say("LISTED: " + refusal))
-			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		},
 		Entry("live", "live-reader", "", `secrets is forbidden: User "live-reader" cannot list`),
 		Entry("from a cache", "cached-reader", "secrets",

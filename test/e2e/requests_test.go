@@ -11,17 +11,17 @@ import (
 // requests is an http.RoundTripper that records the operator's requests to the API server by object.
 type requests struct {
 	next http.RoundTripper
-	// lose is called for every write; true drops the request before it reaches the server. Nil drops nothing.
-	lose func(name, what string) bool
+	// shouldDrop is called for every write; true drops the request before it reaches the server. Nil drops nothing.
+	shouldDrop func(name, what string) bool
 
-	mu      sync.Mutex
-	writes  map[string][]string // by the object's name: "PATCH" or "PATCH status"
-	refused map[string]int
-	forms   map[string]string // content type of the watch, by the plural of the kind
+	mu            sync.Mutex
+	writes        map[string][]string // by the object's name: "PATCH" or "PATCH status"
+	refusedCounts map[string]int
+	contentTypes  map[string]string // content type of the watch, by the plural of the kind
 }
 
 func newRequests() *requests {
-	return &requests{writes: map[string][]string{}, refused: map[string]int{}, forms: map[string]string{}}
+	return &requests{writes: map[string][]string{}, refusedCounts: map[string]int{}, contentTypes: map[string]string{}}
 }
 
 // wrap has the signature of rest.Config.Wrap.
@@ -38,7 +38,7 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if name == "status" {
 		name, what = path.Base(strings.TrimSuffix(request.URL.Path, "/status")), what+" status"
 	}
-	if r.lose != nil && r.lose(name, what) {
+	if r.shouldDrop != nil && r.shouldDrop(name, what) {
 		return nil, errors.New("the connection was lost, as the test wants it")
 	}
 	// The write is counted before it is sent, so a spec that sees its effect also sees the count.
@@ -49,7 +49,7 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil || response.StatusCode >= 400 {
-		r.refused[name]++
+		r.refusedCounts[name]++
 	}
 	return response, err
 }
@@ -59,7 +59,7 @@ func (r *requests) read(request *http.Request) (*http.Response, error) {
 	if err == nil && request.URL.Query().Get("watch") != "" {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.forms[path.Base(request.URL.Path)] = response.Header.Get("Content-Type")
+		r.contentTypes[path.Base(request.URL.Path)] = response.Header.Get("Content-Type")
 	}
 	return response, err
 }
@@ -68,7 +68,7 @@ func (r *requests) read(request *http.Request) (*http.Response, error) {
 func (r *requests) formOf(plural string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.forms[plural]
+	return r.contentTypes[plural]
 }
 
 // of returns the writes to one object so far, in order.
@@ -82,5 +82,5 @@ func (r *requests) of(name string) []string {
 func (r *requests) refusedOf(name string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refused[name]
+	return r.refusedCounts[name]
 }

@@ -15,7 +15,7 @@ import (
 var _ = Describe("Kinds and operators beside each other", func() {
 	It("handles two kinds in one operator, with and without a status subresource", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("kinds.example.org", within(ns))
+		op := kopf.New("kinds.example.org", settingsFor(ns))
 		kopf.For(op, &v1.Widget{}).OnCreate("c", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 			seen.add("widget %s", c.Object.Name)
 			c.Patch(func(w *v1.Widget) { w.Status.Phase = "Ready" })
@@ -35,7 +35,7 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		create(ctx, w)
 		create(ctx, g)
 		for _, obj := range []*unstructured.Unstructured{w, g} {
-			Eventually(annotation(ctx, obj, "kinds.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "kinds.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 			Expect(field(ctx, obj, "status", "phase")()).To(Equal("Ready"))
 			Expect(field(ctx, obj, "status", "c")()).To(Equal("made"))
 		}
@@ -53,11 +53,11 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		obj := gadget(ns, "shared", map[string]any{"size": int64(1)})
 		create(ctx, obj)
 		for _, name := range []string{"one.example.org", "two.example.org"} {
-			Eventually(annotation(ctx, obj, name+lastHandled)).Should(Equal(`{"spec":{"size":1}}` + "\n"))
+			Eventually(annotation(ctx, obj, name+lastHandledSuffix)).Should(Equal(`{"spec":{"size":1}}` + "\n"))
 		}
 		merge(ctx, obj, `{"spec":{"size":2}}`)
 		for _, name := range []string{"one.example.org", "two.example.org"} {
-			Eventually(annotation(ctx, obj, name+lastHandled)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
+			Eventually(annotation(ctx, obj, name+lastHandledSuffix)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
 		}
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
@@ -72,7 +72,7 @@ var _ = Describe("Kinds and operators beside each other", func() {
 	It("handles typed and dynamic selections of one kind together, in the order of registration",
 		func(ctx context.Context) {
 			ns, seen := namespace(ctx), &calls{}
-			op := kopf.New("selections.example.org", within(ns))
+			op := kopf.New("selections.example.org", settingsFor(ns))
 			kopf.ForResource(op, "e2e.example.org/v1", "gadgets").OnCreate("dynamic",
 				func(_ context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
 					size, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "size")
@@ -95,7 +95,7 @@ var _ = Describe("Kinds and operators beside each other", func() {
 			obj := gadget(ns, "selected", map[string]any{"size": int64(5)})
 			obj.SetLabels(map[string]string{"tier": "prod"})
 			create(ctx, obj)
-			Eventually(annotation(ctx, obj, "selections.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "selections.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 			Expect(seen.list()).To(
 				Equal([]string{"dynamic 5", "typed after by-dynamic"}),
 				"a handler gets the changes of the handlers before it",
@@ -112,9 +112,9 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		)
 		good := gadget(ns, "good", map[string]any{"size": int64(3)})
 		create(ctx, good)
-		Eventually(annotation(ctx, good, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, good, "decoding.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		merge(ctx, bad, `{"spec":{"size":3}}`)
-		Eventually(annotation(ctx, bad, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, bad, "decoding.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create good"), HavePrefix("create bad")))
 		Expect(running.requests.of("bad")).To(
 			HaveLen(3), "only the finalizer, the progress and the completion are written",

@@ -20,8 +20,8 @@ var _ = It("The example secrets removes only its own objects", func(ctx context.
 		meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"shares": "yes"}}
 		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: meta})).To(Succeed())
 	}
-	pulling(ctx, shared, "own")
-	pulling(ctx, taken, "registry")
+	createServiceAccount(ctx, shared, "own")
+	createServiceAccount(ctx, taken, "registry")
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: taken, Name: "registry"}}
 	Expect(api.Create(ctx, theirs)).To(Succeed())
 	applyOrRemoveFile(ctx, "apply", filepath.Join(folder, "source.yaml"), ns)
@@ -33,17 +33,17 @@ var _ = It("The example secrets removes only its own objects", func(ctx context.
 	create(ctx, share)
 	Eventually(field(ctx, share, "status", "places", shared, "state")).Should(Equal("succeeded"))
 	Eventually(field(ctx, share, "status", "places", taken, "state")).Should(Equal("failed"))
-	Expect(pulls(ctx, shared)).To(Equal([]string{"own", "registry"}))
+	Expect(pullSecrets(ctx, shared)).To(Equal([]string{"own", "registry"}))
 
 	remove(ctx, share)
 	Eventually(now(ctx, share)).Should(BeNil())
-	Expect(pulls(ctx, shared)).To(Equal([]string{"own"}))
-	Expect(pulls(ctx, taken)).To(Equal([]string{"registry"}), "a secret of another owner stays referenced")
+	Expect(pullSecrets(ctx, shared)).To(Equal([]string{"own"}))
+	Expect(pullSecrets(ctx, taken)).To(Equal([]string{"registry"}), "a secret of another owner stays referenced")
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
 })
 
-// pulling creates a service account with an image pull secret.
-func pulling(ctx context.Context, ns, secret string) {
+// createServiceAccount creates a service account with an image pull secret.
+func createServiceAccount(ctx context.Context, ns, secret string) {
 	GinkgoHelper()
 	Expect(api.Create(ctx, &corev1.ServiceAccount{
 		ObjectMeta:       metav1.ObjectMeta{Namespace: ns, Name: "builder"},
@@ -51,8 +51,8 @@ func pulling(ctx context.Context, ns, secret string) {
 	})).To(Succeed())
 }
 
-// pulls returns the image pull secrets of the service account.
-func pulls(ctx context.Context, ns string) (names []string) {
+// pullSecrets returns the image pull secrets of the service account.
+func pullSecrets(ctx context.Context, ns string) (names []string) {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{}
 	Expect(api.Get(ctx, client.ObjectKey{Namespace: ns, Name: "builder"}, account)).To(Succeed())

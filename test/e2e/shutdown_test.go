@@ -18,7 +18,7 @@ import (
 
 // twoSteps returns an operator with two create handlers; the second calls the given function.
 func twoSteps(name, ns string, seen *calls, second func(context.Context) error) *kopf.Operator {
-	op := kopf.New(name, within(ns))
+	op := kopf.New(name, settingsFor(ns))
 	gadgets := kopf.For(op, &v1.Gadget{})
 	gadgets.OnCreate("first", func(_ context.Context, c *gadgetChange) error {
 		seen.add("first %s", c.Object.Name)
@@ -55,7 +55,7 @@ var _ = Describe("The end of an operator", func() {
 		leaks := append(connections(), goleak.IgnoreCurrent())
 		first := start(twoSteps("stopped.example.org", ns, seen, second.pass))
 		objects := gadgetsNamed(ns, "stopped", 50)
-		many(ctx, objects)
+		createMany(ctx, objects)
 		Eventually(func() int { return len(second.entered) }).Should(Equal(50))
 		first.stop()
 		Eventually(func() error { return goleak.Find(leaks...) }).Should(Succeed())
@@ -71,7 +71,7 @@ var _ = Describe("The end of an operator", func() {
 		close(second.opened)
 		start(twoSteps("stopped.example.org", ns, seen, second.pass))
 		for _, obj := range objects {
-			Eventually(annotation(ctx, obj, "stopped.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "stopped.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		}
 		counts := map[string]int{}
 		for _, call := range seen.list() {
@@ -88,7 +88,7 @@ var _ = Describe("The end of an operator", func() {
 		func(ctx context.Context) {
 			ns, seen, deaf := namespace(ctx), &calls{}, newGate()
 			patience := 5 * time.Second
-			running, last := managed(config, ctrl.Options{GracefulShutdownTimeout: &patience},
+			running, last := startManaged(config, ctrl.Options{GracefulShutdownTimeout: &patience},
 				twoSteps("deaf.example.org", ns, seen, func(context.Context) error {
 					return deaf.pass(context.Background())
 				}))
@@ -106,21 +106,22 @@ var _ = Describe("The end of an operator", func() {
 	It("is not caused by the manager's reconciliation timeout, which does not apply to handlers",
 		func(ctx context.Context) {
 			ns, seen, slow := namespace(ctx), &calls{}, newGate()
-			managed(config, ctrl.Options{Controller: ctrlconfig.Controller{ReconciliationTimeout: time.Millisecond}},
+			startManaged(config,
+				ctrl.Options{Controller: ctrlconfig.Controller{ReconciliationTimeout: time.Millisecond}},
 				twoSteps("limited.example.org", ns, seen, slow.pass))
 			obj := gadget(ns, "limited", map[string]any{"size": int64(1)})
 			create(ctx, obj)
 			Eventually(slow.entered).Should(Receive())
 			Consistently(slow.entered, "200ms").ShouldNot(Receive())
 			close(slow.opened)
-			Eventually(annotation(ctx, obj, "limited.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "limited.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 			Expect(seen.list()).To(Equal([]string{"first limited", "second limited"}))
 		})
 
 	It("that leads passes leadership to another, and no change is handled twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		candidate := func(name string) (*running, func() error) {
-			op := kopf.New("elected.example.org", within(ns))
+		candidate := func(name string) (*runningOperator, func() error) {
+			op := kopf.New("elected.example.org", settingsFor(ns))
 			note := func(_ context.Context, c *gadgetChange) error {
 				seen.add("%s %s by %s", c.ID, c.Object.Name, name)
 				return nil
@@ -128,7 +129,7 @@ var _ = Describe("The end of an operator", func() {
 			kopf.For(op, &v1.Gadget{}).OnCreate("create", note)
 			kopf.For(op, &v1.Gadget{}).OnResume("resume", note)
 			lease, renew, retry := time.Minute, 40*time.Second, 200*time.Millisecond
-			return managed(config, ctrl.Options{
+			return startManaged(config, ctrl.Options{
 				LeaderElection: true, LeaderElectionID: "elected", LeaderElectionNamespace: ns,
 				LeaderElectionReleaseOnCancel: true,
 				LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
@@ -136,21 +137,21 @@ var _ = Describe("The end of an operator", func() {
 		}
 		_, stopFirst := candidate("first")
 		early := gadgetsNamed(ns, "early", 10)
-		many(ctx, early)
+		createMany(ctx, early)
 		for _, obj := range early {
-			Eventually(annotation(ctx, obj, "elected.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "elected.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		}
 		candidate("second")
 		extra := gadget(ns, "extra", map[string]any{"size": int64(1)})
 		create(ctx, extra)
-		Eventually(annotation(ctx, extra, "elected.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, extra, "elected.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(11))
 		Expect(seen.list()).To(HaveEach(HaveSuffix("by first")), "only the leader calls handlers")
 
 		Expect(stopFirst()).To(Succeed())
 		late := gadget(ns, "late", map[string]any{"size": int64(1)})
 		create(ctx, late)
-		Eventually(annotation(ctx, late, "elected.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, late, "elected.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Eventually(seen.list).Should(HaveLen(11 + 11 + 1))
 		Expect(seen.list()[11:]).To(HaveEach(HaveSuffix("by second")))
 		Expect(seen.list()[11:]).To(ContainElements("create late by second", "resume extra by second"))
@@ -160,10 +161,10 @@ var _ = Describe("The end of an operator", func() {
 		ns, seen := namespace(ctx), &calls{}
 		objects := gadgetsNamed(ns, "resumed", manyObjects)
 		first := start(recorder("many.example.org", ns, seen))
-		many(ctx, objects)
+		createMany(ctx, objects)
 		Eventually(seen.list).Should(HaveLen(manyObjects))
 		for _, obj := range objects {
-			Eventually(annotation(ctx, obj, "many.example.org"+lastHandled)).ShouldNot(BeNil())
+			Eventually(annotation(ctx, obj, "many.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		}
 		first.stop()
 		begun := time.Now()

@@ -23,7 +23,7 @@ var _ = Describe("The storages of an operator", func() {
 	It("are replaced by others without handling objects again", func(ctx context.Context) {
 		const name = "moving.example.org"
 		ns, seen := namespace(ctx), &calls{}
-		moving := func(persistence kopf.PersistenceSettings) *running {
+		moving := func(persistence kopf.PersistenceSettings) *runningOperator {
 			op := kopf.New(name, kopf.Settings{Namespaces: []string{ns}, Persistence: persistence})
 			widgets := kopf.For(op, &v1.Widget{})
 			widgets.OnCreate("quick", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
@@ -49,7 +49,7 @@ var _ = Describe("The storages of an operator", func() {
 		)
 		create(ctx, done)
 		create(ctx, unfinished)
-		Eventually(annotation(ctx, done, name+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, done, name+lastHandledSuffix)).ShouldNot(BeNil())
 		Eventually(annotation(ctx, unfinished, name+"/patient")).ShouldNot(BeNil())
 		before := seen.list()
 		Expect(before).To(ConsistOf("quick done", "patient done", "quick unfinished", "patient unfinished"))
@@ -67,7 +67,7 @@ var _ = Describe("The storages of an operator", func() {
 		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
 		Expect(second.requests.of("done")).To(Equal([]string{"PATCH status"}), "only the status is written")
 		second.stop()
-		merge(ctx, done, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, name+lastHandled))
+		merge(ctx, done, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, name+lastHandledSuffix))
 
 		moving(kopf.PersistenceSettings{
 			DiffbaseStorage: diffbase.Status{Name: "mover"}, ProgressStorage: progress.Status{Name: "mover"},
@@ -136,7 +136,8 @@ var _ = Describe("The stored configuration", func() {
 		}
 		Eventually(annotation(ctx, obj, "secrets.example.org/handling-configuration")).ShouldNot(BeNil())
 		Expect(remembered()).NotTo(Or(ContainSubstring(first), ContainSubstring("hunter2")))
-		Eventually(annotation(ctx, obj, "secrets.example.org"+lastHandled)).Should(ContainSubstring(`"$digests":[[]]`))
+		Eventually(annotation(ctx, obj,
+			"secrets.example.org"+lastHandledSuffix)).Should(ContainSubstring(`"$digests":[[]]`))
 		merge(ctx, obj, `{"data":{"password":"`+second+`"}}`)
 		Eventually(seen.list).Should(
 			HaveExactElements(
@@ -159,7 +160,7 @@ var _ = Describe("The stored configuration", func() {
 
 	It("contains only digests of the values of a ConfigMap of 150 KiB", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("large.example.org", within(ns))
+		op := kopf.New("large.example.org", settingsFor(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("large")
 		maps.OnCreate("c", func(
 			context.Context, *kopf.Change[*corev1.ConfigMap],
@@ -178,7 +179,7 @@ var _ = Describe("The stored configuration", func() {
 		obj.Object["data"] = map[string]any{"large": strings.Repeat("x", 150*1024), "small": "one"}
 		create(ctx, obj)
 		Eventually(
-			annotation(ctx, obj, "large.example.org"+lastHandled),
+			annotation(ctx, obj, "large.example.org"+lastHandledSuffix),
 		).Should(And(ContainSubstring(`"$digests":[[]]`), HaveLen(len(
 			`{"data":{"large":"0123456789abcdef","small":"0123456789abcdef"},`+
 				`"metadata":{"labels":{"large":"0123456789abcdef"}},"$digests":[[]]}`)+1)))
@@ -190,7 +191,7 @@ var _ = Describe("The stored configuration", func() {
 		Eventually(seen.list).Should(
 			HaveExactElements("create", HavePrefix("update"), "update [change data.large], 0 bytes of 1 known"),
 		)
-		Eventually(annotation(ctx, obj, "large.example.org"+lastHandled)).Should(
+		Eventually(annotation(ctx, obj, "large.example.org"+lastHandledSuffix)).Should(
 			Equal(`{"data":{"large":"y","small":"two"},"metadata":{"labels":{"large":"yes"}}}` + "\n"),
 		)
 	})

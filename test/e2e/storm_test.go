@@ -26,8 +26,8 @@ const (
 	stormTime    = 30 * time.Second
 )
 
-// writers change random objects until the time is up, and return the number of changes.
-func writers(ctx context.Context, objects []*unstructured.Unstructured) int {
+// changeObjects change random objects until the time is up, and return the number of changes.
+func changeObjects(ctx context.Context, objects []*unstructured.Unstructured) int {
 	ctx, stop := context.WithTimeout(ctx, stormTime)
 	defer stop()
 	var all sync.WaitGroup
@@ -58,9 +58,9 @@ func writers(ctx context.Context, objects []*unstructured.Unstructured) int {
 
 // callHistory is the history of handler calls that consecutive processes of an operator printed.
 type callHistory struct {
-	last     map[string]string // the value that a handler processed last, by handler and object
-	calls    int
-	overlaps []string
+	lastValues map[string]string // the value that a handler processed last, by handler and object
+	calls      int
+	overlaps   []string
 }
 
 func (t *callHistory) read(process *gexec.Session) {
@@ -79,7 +79,7 @@ func (t *callHistory) read(process *gexec.Session) {
 			}
 			running[call] = true
 		case "DONE":
-			t.last[call] = words[3]
+			t.lastValues[call] = words[3]
 			fallthrough
 		case "FAILED", "BROKEN":
 			delete(running, call)
@@ -95,11 +95,11 @@ var _ = Describe("An operator under load", func() {
 			obj.SetLabels(map[string]string{"storm": "yes"})
 			objects = append(objects, obj)
 		}
-		told := &callHistory{last: map[string]string{}}
+		told := &callHistory{lastValues: map[string]string{}}
 		live := process(ns)
-		many(ctx, objects)
+		createMany(ctx, objects)
 		written := make(chan int, 1)
-		go func() { written <- writers(ctx, objects) }()
+		go func() { written <- changeObjects(ctx, objects) }()
 		for range stormKills {
 			select {
 			case <-time.After(stormTime / (stormKills + 1)):
@@ -111,7 +111,7 @@ var _ = Describe("An operator under load", func() {
 		}
 		writes := <-written
 		for _, obj := range objects {
-			Eventually(handled(ctx, obj)).WithTimeout(10*time.Minute).Should(BeTrue(), obj.GetName())
+			Eventually(isHandled(ctx, obj)).WithTimeout(10*time.Minute).Should(BeTrue(), obj.GetName())
 		}
 		Eventually(live.Terminate()).Should(gexec.Exit(0))
 		told.read(live)
@@ -121,7 +121,7 @@ var _ = Describe("An operator under load", func() {
 			size, _, err := unstructured.NestedInt64(obj.Object, "spec", "size")
 			Expect(err).NotTo(HaveOccurred())
 			for _, id := range []string{"steady", "shaky"} {
-				Expect(told.last[id+" "+obj.GetName()]).To(
+				Expect(told.lastValues[id+" "+obj.GetName()]).To(
 					Equal(strconv.FormatInt(size, 10)), id+" of "+obj.GetName()+" saw the last change",
 				)
 			}
@@ -130,8 +130,8 @@ var _ = Describe("An operator under load", func() {
 	})
 })
 
-// handled reports whether the last-handled configuration is current and no progress is left.
-func handled(ctx context.Context, obj *unstructured.Unstructured) func() (bool, error) {
+// isHandled reports whether the last-handled configuration is current and no progress is left.
+func isHandled(ctx context.Context, obj *unstructured.Unstructured) func() (bool, error) {
 	return func() (bool, error) {
 		body, err := now(ctx, obj)()
 		if err != nil {
@@ -143,7 +143,7 @@ func handled(ctx context.Context, obj *unstructured.Unstructured) func() (bool, 
 		}
 		annotations, _, err := unstructured.NestedStringMap(body, "metadata", "annotations")
 		want := fmt.Sprintf(`{"metadata":{"labels":{"storm":"yes"}},"spec":{"size":%d}}`+"\n", size)
-		got := annotations["killed.example.org"+lastHandled]
+		got := annotations["killed.example.org"+lastHandledSuffix]
 		for _, interim := range []string{"steady", "shaky", "handling-configuration"} {
 			if annotations["killed.example.org/"+interim] != "" {
 				return false, err

@@ -22,11 +22,11 @@ var (
 	environment *envtest.Environment
 	config      *rest.Config
 	api         client.Client
-	told        = &warnings{} // the warnings sent to api
+	apiWarnings = &warnings{} // the warnings sent to api
 )
 
 // patience is enough for a very slow machine; specs end as soon as their condition holds.
-const patience = 5 * time.Minute
+const waitTimeout = 5 * time.Minute
 
 func TestE2E(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -37,12 +37,12 @@ func TestE2E(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyTimeout(waitTimeout)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	logf.SetLogger(loggerTo(GinkgoWriter))
 	var ahead []string
 	if suite, _ := GinkgoConfiguration(); len(suite.FocusStrings) == 0 {
-		ahead = append(examples(), own) // the whole suite needs all of them
+		ahead = append(examples(), operatorFolder) // the whole suite needs all of them
 	}
 	Expect(buildAhead(ahead...)).To(Succeed())
 	GinkgoWriter.Println("starting etcd and kube-apiserver")
@@ -52,7 +52,7 @@ var _ = BeforeSuite(func() {
 			filepath.Join(manifests, "crd", "kopfexamples.yaml"), filepath.Join(manifests, "crd", "peerings.yaml"),
 			filepath.Join("testdata", "crds.yaml"),
 		},
-		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout,
 	}
 	var err error
 	config, err = environment.Start()
@@ -60,7 +60,7 @@ var _ = BeforeSuite(func() {
 	config.QPS = -1
 	Expect(v1.AddToScheme(scheme.Scheme)).To(Succeed())
 	own := rest.CopyConfig(config)
-	own.WarningHandler = told
+	own.WarningHandler = apiWarnings
 	api, err = client.New(own, client.Options{Scheme: scheme.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 })

@@ -45,7 +45,7 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 
 	It("are the only ones reported to handlers of the Go type", func(ctx context.Context) {
 		home, told := namespace(ctx), &calls{}
-		op := kopf.New("labels.example.org", within(home))
+		op := kopf.New("labels.example.org", settingsFor(home))
 		maps := kopf.For(op, &corev1.ConfigMap{}).WithLabel("tier", "prod")
 		names := kopf.NewIndex(maps, "names", func(_ context.Context, m *corev1.ConfigMap) (map[string]string, error) {
 			return map[string]string{m.Name: m.Name}, nil
@@ -54,13 +54,13 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 			told.add("%s %s", e.Type, e.Object.Name)
 			return nil
 		})
-		<-ready(op)
+		<-startReady(op)
 		course(ctx, home, told, keysOf(names))
 	})
 
 	It("are the only ones reported to handlers of metadata, which get only that", func(ctx context.Context) {
 		home, told := namespace(ctx), &calls{}
-		op := kopf.New("metadata.example.org", within(home))
+		op := kopf.New("metadata.example.org", settingsFor(home))
 		maps := kopf.For(op, &metav1.PartialObjectMetadata{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		}).WithLabel("tier", "prod")
@@ -76,13 +76,13 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 			}
 			return nil
 		})
-		<-ready(op)
+		<-startReady(op)
 		course(ctx, home, told, keysOf(names))
 	})
 })
 
-// ready starts an operator and returns the channel that is closed when it is ready.
-func ready(op *kopf.Operator) <-chan struct{} {
+// startReady starts an operator and returns the channel that is closed when it is ready.
+func startReady(op *kopf.Operator) <-chan struct{} {
 	GinkgoHelper()
 	start(op)
 	return op.Ready()

@@ -14,7 +14,7 @@ import (
 
 // reportingOperator returns an operator that handles all changes of one kind, with results if results is set.
 func reportingOperator(ns, kind string, results, deletes bool) *kopf.Operator {
-	op := kopf.New("thrifty.example.org", within(ns))
+	op := kopf.New("thrifty.example.org", settingsFor(ns))
 	objects := kopf.ForResource(op, "e2e.example.org/v1", kind)
 	handle := func(_ context.Context, c *unstructuredChange) error {
 		if results {
@@ -45,7 +45,7 @@ var _ = Describe("The writes to one object", func() {
 			handled := func(size string) {
 				GinkgoHelper()
 				Eventually(
-					annotation(ctx, obj, "thrifty.example.org"+lastHandled),
+					annotation(ctx, obj, "thrifty.example.org"+lastHandledSuffix),
 				).Should(ContainSubstring(`"size":` + size))
 			}
 
@@ -78,7 +78,7 @@ var _ = Describe("The writes to one object", func() {
 		ns := namespace(ctx)
 		obj := widget(ns, "between", map[string]any{"size": int64(1)})
 		connection, lost := newRequests(), &atomic.Int32{}
-		connection.lose = func(name, what string) bool {
+		connection.shouldDrop = func(name, what string) bool {
 			if name != "between" || what != main {
 				return false
 			}
@@ -91,11 +91,11 @@ var _ = Describe("The writes to one object", func() {
 		first.stop()
 		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"),
 			"the status is written before the main patch")
-		Expect(annotation(ctx, obj, "thrifty.example.org"+lastHandled)()).To(BeNil(),
+		Expect(annotation(ctx, obj, "thrifty.example.org"+lastHandledSuffix)()).To(BeNil(),
 			"the creation is incomplete without the main patch")
 
 		start(reportingOperator(ns, "widgets", true, false))
-		Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandled)).ShouldNot(BeNil())
+		Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"))
 	})
 })

@@ -18,9 +18,9 @@ import (
 // elsewhere is a namespace in which the object can own nothing.
 const elsewhere = "elsewhere"
 
-// ensures returns a slow handler that declares a child for each letter of the value, those of capital letters in
+// childHandler returns a slow handler that declares a child for each letter of the value, those of capital letters in
 // another namespace, and then records its outside effect.
-func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
+func (l *life) childHandler(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if err := pause(ctx, takes); err != nil {
 			return err
@@ -38,9 +38,9 @@ func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstru
 	}
 }
 
-// waits returns a handler that ensures one child after the other, each after the former one is finished for the present
-// value.
-func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
+// waitingChildHandler returns a handler that ensures one child after the other, each after the former one is finished
+// for the present value.
+func (l *life) waitingChildHandler(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if err := pause(ctx, takes); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstruct
 			if err := c.Ensure(ctx, child); err != nil {
 				return kopf.Temporary(err, 5*time.Second)
 			}
-			if err := kopf.WaitFor(c, child, finished, time.Hour); err != nil {
+			if err := kopf.WaitFor(c, child, isFinished, time.Hour); err != nil {
 				return err
 			}
 		}
@@ -59,14 +59,14 @@ func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstruct
 	}
 }
 
-// finished reports whether a child has been finished since it was applied.
-func finished(child *unstructured.Unstructured) bool {
+// isFinished reports whether a child has been finished since it was applied.
+func isFinished(child *unstructured.Unstructured) bool {
 	value, _, _ := unstructured.NestedString(child.Object, "data", "of")
 	return child.GetAnnotations()["finished"] == value
 }
 
-// finish is the controller of the children.
-func finish(w *world) {
+// finishChildren is the controller of the children.
+func finishChildren(w *harness) {
 	for _, child := range w.children() {
 		value, _, _ := unstructured.NestedString(child.Object, "data", "of")
 		child.SetAnnotations(map[string]string{"finished": value})
@@ -98,7 +98,7 @@ func childOf(namespace, name string) *unstructured.Unstructured {
 }
 
 // touch deletes one child and edits the others, as another client.
-func touch(w *world) {
+func touch(w *harness) {
 	for i, child := range w.children() {
 		if i == 0 {
 			if err := w.client.Delete(context.Background(), &child); client.IgnoreNotFound(err) != nil {
@@ -113,8 +113,8 @@ func touch(w *world) {
 	}
 }
 
-// collect is the garbage collector: it deletes children whose owner does not exist.
-func collect(w *world) {
+// collectGarbage is the garbage collector: it deletes children whose owner does not exist.
+func collectGarbage(w *harness) {
 	object := w.object()
 	for _, child := range w.children() {
 		for _, owner := range child.GetOwnerReferences() {
@@ -128,7 +128,7 @@ func collect(w *world) {
 }
 
 // children returns all existing children.
-func (w *world) children() []unstructured.Unstructured {
+func (w *harness) children() []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("v1")
 	list.SetKind("ConfigMapList")
@@ -138,8 +138,8 @@ func (w *world) children() []unstructured.Unstructured {
 	return list.Items
 }
 
-// strayed returns the unexpected and the missing children.
-func (w *world) strayed(object *unstructured.Unstructured) (found []string) {
+// childMismatches returns the unexpected and the missing children.
+func (w *harness) childMismatches(object *unstructured.Unstructured) (found []string) {
 	var wanted, got []string
 	if object != nil {
 		for _, child := range lettersOf(object) {
@@ -159,10 +159,10 @@ func (w *world) strayed(object *unstructured.Unstructured) (found []string) {
 	return found
 }
 
-// slow takes its time with each request for a child, so that something can happen between two of them.
-type slow struct{ next http.RoundTripper }
+// slowTransport takes its time with each request for a child, so that something can happen between two of them.
+type slowTransport struct{ next http.RoundTripper }
 
-func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isChild(r.URL.Path) {
 		if err := pause(r.Context(), 100*time.Millisecond); err != nil {
 			return nil, err

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// some is how many courses of each scenario are played unless EXPLORER_COURSES says otherwise. The objects stay: the
-// scenarios delete them.
-func some() []explorer.Option {
+// courseOptions is how many courses of each scenario are played unless EXPLORER_COURSES says otherwise. The objects
+// stay: the scenarios delete them.
+func courseOptions() []explorer.Option {
 	courses := 30
 	if testing.Short() {
 		courses = 4
@@ -22,7 +22,7 @@ func TestExplore(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			explorer.Explore(t, explored(scenarios[name]), some()...)
+			explorer.Explore(t, scenarioFactory(scenarios[name]), courseOptions()...)
 		})
 	}
 }

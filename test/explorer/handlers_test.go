@@ -13,17 +13,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-var errLater = errors.New("not yet")
+var errNotYet = errors.New("not yet")
 
-// carries returns a slow handler that fails a number of times for each change, and then records the state of the object
-// outside of the cluster. Its result and a change of the status record the state on the object.
-func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstructured.Unstructured] {
+// effectHandler returns a slow handler that fails a number of times for each change, and then records the state of the
+// object outside of the cluster. Its result and a change of the status record the state on the object.
+func (l *life) effectHandler(takes time.Duration, failures int) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if err := pause(ctx, takes); err != nil {
 			return err
 		}
 		if c.Retry < failures {
-			return kopf.Temporary(errLater, 5*time.Second)
+			return kopf.Temporary(errNotYet, 5*time.Second)
 		}
 		l.recordEffect(c)
 		c.SetResult(map[string]any{"told": stateOf(c.Object)})
@@ -31,9 +31,9 @@ func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstr
 	}
 }
 
-// spoils is carries with a status that the API server refuses, so often for the change.
-func (l *life) spoils(takes time.Duration, refusals int) kopf.ChangeFunc[*unstructured.Unstructured] {
-	carry := l.carries(takes, 0)
+// refusedStatusHandler is carries with a status that the API server refuses, so often for the change.
+func (l *life) refusedStatusHandler(takes time.Duration, refusals int) kopf.ChangeFunc[*unstructured.Unstructured] {
+	carry := l.effectHandler(takes, 0)
 	return func(ctx context.Context, c *Change) error {
 		if c.Retry < refusals {
 			c.Patch(func(o *unstructured.Unstructured) {
@@ -44,30 +44,30 @@ func (l *life) spoils(takes time.Duration, refusals int) kopf.ChangeFunc[*unstru
 	}
 }
 
-// unspoiled refuses such a status.
-func unspoiled(object map[string]any) error {
+// refuseSpoiledStatus refuses such a status.
+func refuseSpoiledStatus(object map[string]any) error {
 	if id, spoiled, _ := unstructured.NestedString(object, "status", "spoiled"); spoiled {
 		return memapi.NewRefusal(http.StatusUnprocessableEntity, "status.spoiled of "+id)
 	}
 	return nil
 }
 
-// divides is a parent that lets its sub-handlers do the work.
-func (l *life) divides(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
+// subHandlerParent is a parent that lets its sub-handlers do the work.
+func (l *life) subHandlerParent(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(_ context.Context, c *Change) error {
 		for i, id := range subs {
-			c.Sub(id, l.carries(takes, i%2))
+			c.Sub(id, l.effectHandler(takes, i%2))
 		}
 		return nil
 	}
 }
 
-// nests is a parent of parents, which run their parts on the spot.
-func (l *life) nests(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
+// nestedParent is a parent of parents, which run their parts on the spot.
+func (l *life) nestedParent(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		for i, id := range subs {
 			c.Sub(id, func(ctx context.Context, c *Change) error {
-				c.Sub("part", l.carries(takes, i%2))
+				c.Sub("part", l.effectHandler(takes, i%2))
 				return c.RunSubs(ctx)
 			})
 		}
@@ -75,12 +75,12 @@ func (l *life) nests(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstr
 	}
 }
 
-// chains is a parent whose parts come one after the other, though they are declared the other way round. One that is
-// called before its turn fails and has no outside effect.
-func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
+// chainedParent is a parent whose parts come one after the other, though they are declared the other way round. One
+// that is called before its turn fails and has no outside effect.
+func (l *life) chainedParent(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(_ context.Context, parent *Change) error {
 		for i := len(subs) - 1; i >= 0; i-- {
-			before, carry := subs[:i], l.carries(takes, i%2)
+			before, carry := subs[:i], l.effectHandler(takes, i%2)
 			parent.Sub(subs[i], func(ctx context.Context, c *Change) error {
 				for _, id := range before {
 					if outcome := parent.Outcome(id); outcome.State != kopf.SubSucceeded {
@@ -94,12 +94,12 @@ func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unst
 	}
 }
 
-// makes is a function in the background that makes something outside of the cluster with each call. A daemon goes on
-// until it is stopped.
-func (l *life) makes(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstructured] {
+// backgroundTask is a function in the background that makes something outside of the cluster with each call. A daemon
+// goes on until it is stopped.
+func (l *life) backgroundTask(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, r *kopf.Task[*unstructured.Unstructured]) error {
 		uid := string(r.Latest().GetUID())
-		l.process.Do("make of "+id, func() { l.ledger.make(uid) })
+		l.process.Do("make of "+id, func() { l.ledger.recordBackgroundEffect(uid) })
 		if daemon {
 			<-ctx.Done()
 		}

@@ -17,25 +17,26 @@ type scenario struct {
 	settings kopf.Settings
 	register func(l *life, s Selection)
 	steps    []step
-	// carriers are the handlers that must have recorded the last state; releases must be called for every deletion.
-	carriers, releases []string
-	resumes            map[string]bool
-	deleted            bool
-	ensures            bool // the object has children
-	lasting            map[string]bool
-	// valid refuses contents.
-	valid func(object map[string]any) error
+	// recordingHandlers are the handlers that must have recorded the last state; releases must be called for every
+	// deletion.
+	recordingHandlers, deletionHandlers []string
+	resumes                             map[string]bool
+	isDeleted                           bool
+	hasChildren                         bool // the object has children
+	keptAnnotations                     map[string]bool
+	// validate refuses contents.
+	validate func(object map[string]any) error
 	// through is a fault on the way of the operator's requests.
 	through func(http.RoundTripper) http.RoundTripper
 }
 
 type step struct {
-	after time.Duration
-	do    func(w *world)
+	delay time.Duration
+	do    func(w *harness)
 }
 
-func create(value string) func(*world) {
-	return func(w *world) {
+func create(value string) func(*harness) {
+	return func(w *harness) {
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": value}}}
 		object.SetGroupVersionKind(gvk)
 		object.SetNamespace(namespace)
@@ -46,8 +47,8 @@ func create(value string) func(*world) {
 	}
 }
 
-func edit(value string) func(*world) {
-	return func(w *world) {
+func edit(value string) func(*harness) {
+	return func(w *harness) {
 		w.edit(func(o *unstructured.Unstructured) {
 			if err := unstructured.SetNestedField(o.Object, value, "spec", "value"); err != nil {
 				w.t.Errorf("editing the object: %v", err)
@@ -56,7 +57,7 @@ func edit(value string) func(*world) {
 	}
 }
 
-func remove(w *world) {
+func remove(w *harness) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(gvk)
 	object.SetNamespace(namespace)
@@ -70,7 +71,7 @@ func isConflict(err error) bool { return apierrors.IsConflict(err) }
 
 var anyChange = []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 
-var lasting = map[string]bool{
+var systemAnnotations = map[string]bool{
 	"explorer.example.org/last-handled-configuration": true, "explorer.example.org/handled-uid": true,
 	"explorer.example.org/kopf-managed": true,
 }
@@ -79,209 +80,213 @@ var lasting = map[string]bool{
 var scenarios = map[string]scenario{
 	"create-with-three": {
 		register: func(l *life, s Selection) {
-			s.On("a", anyChange, l.carries(0, 0))
-			s.On("b", anyChange, l.carries(10*time.Second, 0))
-			s.On("c", anyChange, l.carries(2*time.Second, 1))
-			s.OnDelete("d", l.carries(0, 0))
+			s.On("a", anyChange, l.effectHandler(0, 0))
+			s.On("b", anyChange, l.effectHandler(10*time.Second, 0))
+			s.On("c", anyChange, l.effectHandler(2*time.Second, 1))
+			s.OnDelete("d", l.effectHandler(0, 0))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}},
-		carriers: []string{"a", "b", "c"}, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("x")}},
+		recordingHandlers: []string{"a", "b", "c"}, keptAnnotations: systemAnnotations,
 	},
 	"refused-status": {
 		register: func(l *life, s Selection) {
-			s.On("a", anyChange, l.carries(2*time.Second, 0))
-			s.On("b", anyChange, l.spoils(2*time.Second, 1))
+			s.On("a", anyChange, l.effectHandler(2*time.Second, 0))
+			s.On("b", anyChange, l.refusedStatusHandler(2*time.Second, 1))
 			s.On("p", anyChange, func(_ context.Context, c *Change) error {
-				c.Sub("one", l.spoils(time.Second, 1))
+				c.Sub("one", l.refusedStatusHandler(time.Second, 1))
 				return nil
 			})
-			s.OnDelete("d", l.spoils(2*time.Second, 9))
-			s.OnDelete("e", l.carries(0, 0))
+			s.OnDelete("d", l.refusedStatusHandler(2*time.Second, 9))
+			s.OnDelete("e", l.effectHandler(0, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 40 * time.Second, do: edit("y")},
-			{after: 40 * time.Second, do: remove}, {after: 40 * time.Second, do: create("z")},
+			{delay: time.Second, do: create("x")}, {delay: 40 * time.Second, do: edit("y")},
+			{delay: 40 * time.Second, do: remove}, {delay: 40 * time.Second, do: create("z")},
 		},
-		carriers: []string{"a", "b", "p/one"}, releases: []string{"d", "e"}, valid: unspoiled, lasting: lasting,
+		recordingHandlers: []string{"a", "b", "p/one"}, deletionHandlers: []string{"d", "e"},
+		validate: refuseSpoiledStatus, keptAnnotations: systemAnnotations,
 	},
 	"sub-handlers": {
 		register: func(l *life, s Selection) {
-			s.On("p", anyChange, l.divides(5*time.Second, "one", "two"))
-			s.On("b", anyChange, l.carries(0, 0))
+			s.On("p", anyChange, l.subHandlerParent(5*time.Second, "one", "two"))
+			s.On("b", anyChange, l.effectHandler(0, 0))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 40 * time.Second, do: edit("y")}},
-		carriers: []string{"p/one", "p/two", "b"}, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 40 * time.Second, do: edit("y")}},
+		recordingHandlers: []string{"p/one", "p/two", "b"}, keptAnnotations: systemAnnotations,
 	},
 	"sub-handlers-in-a-chain": {
 		register: func(l *life, s Selection) {
-			s.On("p", anyChange, l.chains(2*time.Second, "one", "two", "three"))
-			s.On("b", anyChange, l.carries(0, 0))
+			s.On("p", anyChange, l.chainedParent(2*time.Second, "one", "two", "three"))
+			s.On("b", anyChange, l.effectHandler(0, 0))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 12 * time.Second, do: edit("y")}},
-		carriers: []string{"p/one", "p/two", "p/three", "b"}, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 12 * time.Second, do: edit("y")}},
+		recordingHandlers: []string{"p/one", "p/two", "p/three", "b"}, keptAnnotations: systemAnnotations,
 	},
 	"edit-and-delete-during-sub-handlers": {
 		register: func(l *life, s Selection) {
-			s.On("p", anyChange, l.nests(3*time.Second, "one", "two"))
-			s.OnDelete("d", l.divides(2*time.Second, "x", "y"))
+			s.On("p", anyChange, l.nestedParent(3*time.Second, "one", "two"))
+			s.OnDelete("d", l.subHandlerParent(2*time.Second, "x", "y"))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {
-				after: 40 * time.Second, do: edit("z"),
+			{delay: time.Second, do: create("x")}, {delay: 4 * time.Second, do: edit("y")}, {
+				delay: 40 * time.Second, do: edit("z"),
 			},
-			{after: 4 * time.Second, do: remove},
+			{delay: 4 * time.Second, do: remove},
 		},
-		releases: []string{"d/x", "d/y"}, deleted: true, lasting: lasting,
+		deletionHandlers: []string{"d/x", "d/y"}, isDeleted: true, keptAnnotations: systemAnnotations,
 	},
 	"lifecycle-asap": {
 		settings: kopf.Settings{Execution: kopf.ExecutionSettings{Lifecycle: kopf.ASAP}},
 		register: func(l *life, s Selection) {
-			s.On("p", anyChange, l.divides(2*time.Second, "one", "two"))
-			s.On("b", anyChange, l.carries(2*time.Second, 1))
+			s.On("p", anyChange, l.subHandlerParent(2*time.Second, "one", "two"))
+			s.On("b", anyChange, l.effectHandler(2*time.Second, 1))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 3 * time.Second, do: edit("y")}},
-		carriers: []string{"p/one", "p/two", "b"}, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 3 * time.Second, do: edit("y")}},
+		recordingHandlers: []string{"p/one", "p/two", "b"}, keptAnnotations: systemAnnotations,
 	},
 	"edit-during-create": {
 		register: func(l *life, s Selection) {
-			s.On("a", anyChange, l.carries(0, 0))
-			s.On("b", anyChange, l.carries(10*time.Second, 1))
+			s.On("a", anyChange, l.effectHandler(0, 0))
+			s.On("b", anyChange, l.effectHandler(10*time.Second, 1))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 5 * time.Second, do: edit("y")}},
-		carriers: []string{"a", "b"}, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 5 * time.Second, do: edit("y")}},
+		recordingHandlers: []string{"a", "b"}, keptAnnotations: systemAnnotations,
 	},
 	"delete-during-retries": {
 		register: func(l *life, s Selection) {
-			s.OnCreate("a", l.carries(2*time.Second, 3))
-			s.OnDelete("d", l.carries(2*time.Second, 1))
-			s.OnDelete("e", l.carries(0, 0))
+			s.OnCreate("a", l.effectHandler(2*time.Second, 3))
+			s.OnDelete("d", l.effectHandler(2*time.Second, 1))
+			s.OnDelete("e", l.effectHandler(0, 0))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 10 * time.Second, do: remove}},
-		releases: []string{"d", "e"}, deleted: true, lasting: lasting,
+		steps:            []step{{delay: time.Second, do: create("x")}, {delay: 10 * time.Second, do: remove}},
+		deletionHandlers: []string{"d", "e"}, isDeleted: true, keptAnnotations: systemAnnotations,
 	},
 	"fields": {
 		register: func(l *life, s Selection) {
-			s.OnField("f", "spec.value", l.carries(2*time.Second, 1))
-			s.On("b", anyChange, l.carries(0, 0))
+			s.OnField("f", "spec.value", l.effectHandler(2*time.Second, 1))
+			s.On("b", anyChange, l.effectHandler(0, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: edit("y")},
-			{after: 3 * time.Second, do: edit("z")},
+			{delay: time.Second, do: create("x")}, {delay: 30 * time.Second, do: edit("y")},
+			{delay: 3 * time.Second, do: edit("z")},
 		},
-		carriers: []string{"b"}, lasting: lasting,
+		recordingHandlers: []string{"b"}, keptAnnotations: systemAnnotations,
 	},
 	"resume": {
 		register: func(l *life, s Selection) {
-			s.OnResume("r", l.carries(2*time.Second, 1))
-			s.On("a", anyChange, l.carries(2*time.Second, 0))
+			s.OnResume("r", l.effectHandler(2*time.Second, 1))
+			s.On("a", anyChange, l.effectHandler(2*time.Second, 0))
 		},
-		steps:    []step{{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: edit("y")}},
-		carriers: []string{"a"}, resumes: map[string]bool{"r": true}, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 30 * time.Second, do: edit("y")}},
+		recordingHandlers: []string{"a"}, resumes: map[string]bool{"r": true}, keptAnnotations: systemAnnotations,
 	},
 	"shared-id": {
 		register: func(l *life, s Selection) {
 			s.On(
 				"a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete},
-				l.carries(2*time.Second, 1),
+				l.effectHandler(2*time.Second, 1),
 			)
-			s.On("b", anyChange, l.carries(0, 0))
+			s.On("b", anyChange, l.effectHandler(0, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 4 * time.Second, do: edit("y")}, {
-				after: 30 * time.Second, do: edit("z"),
+			{delay: time.Second, do: create("x")}, {delay: 4 * time.Second, do: edit("y")}, {
+				delay: 30 * time.Second, do: edit("z"),
 			},
-			{after: 4 * time.Second, do: remove},
+			{delay: 4 * time.Second, do: remove},
 		},
-		releases: []string{"a"}, deleted: true, lasting: lasting,
+		deletionHandlers: []string{"a"}, isDeleted: true, keptAnnotations: systemAnnotations,
 	},
 	"delete-and-recreate": {
 		register: func(l *life, s Selection) {
-			s.On("a", anyChange, l.carries(2*time.Second, 1))
-			s.OnDelete("d", l.carries(2*time.Second, 0))
+			s.On("a", anyChange, l.effectHandler(2*time.Second, 1))
+			s.OnDelete("d", l.effectHandler(2*time.Second, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 30 * time.Second, do: remove}, {
-				after: 20 * time.Second, do: create("x"),
+			{delay: time.Second, do: create("x")}, {delay: 30 * time.Second, do: remove}, {
+				delay: 20 * time.Second, do: create("x"),
 			},
-			{after: 30 * time.Second, do: edit("y")},
+			{delay: 30 * time.Second, do: edit("y")},
 		},
-		carriers: []string{"a"}, releases: []string{"d"}, lasting: lasting,
+		recordingHandlers: []string{"a"}, deletionHandlers: []string{"d"}, keptAnnotations: systemAnnotations,
 	},
 	"background-and-delete": {
 		register: func(l *life, s Selection) {
-			s.Daemon("make", l.makes("make", true))
-			s.Timer("remake", time.Minute, l.makes("remake", false))
-			s.OnDelete("d", l.carries(0, 0))
+			s.Daemon("make", l.backgroundTask("make", true))
+			s.Timer("remake", time.Minute, l.backgroundTask("remake", false))
+			s.OnDelete("d", l.effectHandler(0, 0))
 		},
 		steps: []step{
-			{after: time.Second, do: create("x")}, {after: 500 * time.Millisecond, do: remove},
-			{after: 20 * time.Second, do: create("y")}, {after: 2 * time.Minute, do: remove},
+			{delay: time.Second, do: create("x")}, {delay: 500 * time.Millisecond, do: remove},
+			{delay: 20 * time.Second, do: create("y")}, {delay: 2 * time.Minute, do: remove},
 		},
-		releases: []string{"d"}, deleted: true, lasting: lasting,
+		deletionHandlers: []string{"d"}, isDeleted: true, keptAnnotations: systemAnnotations,
 	},
 	"children": {
-		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(time.Second)) },
+		register: func(l *life, s Selection) { s.On("a", anyChange, l.childHandler(time.Second)) },
 		steps: []step{
-			{after: time.Second, do: create("abC")}, {after: 30 * time.Second, do: edit("bdE")},
-			{after: 30 * time.Second, do: edit("ef")},
+			{delay: time.Second, do: create("abC")}, {delay: 30 * time.Second, do: edit("bdE")},
+			{delay: 30 * time.Second, do: edit("ef")},
 		},
-		carriers: []string{"a"}, ensures: true, lasting: lasting,
+		recordingHandlers: []string{"a"}, hasChildren: true, keptAnnotations: systemAnnotations,
 	},
 	"children-of-two-edited-meanwhile": {
 		register: func(l *life, s Selection) {
-			s.On("a", anyChange, l.ensures(2*time.Second))
-			s.On("b", anyChange, l.ensures(2*time.Second))
+			s.On("a", anyChange, l.childHandler(2*time.Second))
+			s.On("b", anyChange, l.childHandler(2*time.Second))
 		},
-		steps:    []step{{after: time.Second, do: create("abC")}, {after: 3 * time.Second, do: edit("bD")}},
-		carriers: []string{"a", "b"}, ensures: true, lasting: lasting,
+		steps:             []step{{delay: time.Second, do: create("abC")}, {delay: 3 * time.Second, do: edit("bD")}},
+		recordingHandlers: []string{"a", "b"}, hasChildren: true, keptAnnotations: systemAnnotations,
 	},
 	"children-and-delete": {
-		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(2*time.Second)) },
+		register: func(l *life, s Selection) { s.On("a", anyChange, l.childHandler(2*time.Second)) },
 		steps: []step{
-			{after: time.Second, do: create("aB")}, {after: 10 * time.Second, do: edit("aCD")},
-			{after: 2 * time.Second, do: remove},
+			{delay: time.Second, do: create("aB")}, {delay: 10 * time.Second, do: edit("aCD")},
+			{delay: 2 * time.Second, do: remove},
 		},
-		deleted: true, ensures: true, lasting: lasting,
+		isDeleted: true, hasChildren: true, keptAnnotations: systemAnnotations,
 	},
 	"children-that-are-touched": {
 		register: func(l *life, s Selection) {
-			s.On("a", append([]kopf.Reason{kopf.ReasonResume}, anyChange...), l.ensures(time.Second))
+			s.On("a", append([]kopf.Reason{kopf.ReasonResume}, anyChange...), l.childHandler(time.Second))
 			s.Owns(childOf("", ""))
 		},
 		steps: []step{
-			{after: time.Second, do: create("abC")}, {after: 10 * time.Second, do: touch},
-			{after: 10 * time.Second, do: edit("bdC")}, {after: 10 * time.Second, do: touch},
+			{delay: time.Second, do: create("abC")}, {delay: 10 * time.Second, do: touch},
+			{delay: 10 * time.Second, do: edit("bdC")}, {delay: 10 * time.Second, do: touch},
 		},
-		carriers: []string{"a"}, resumes: map[string]bool{"a": true}, ensures: true, lasting: lasting,
+		recordingHandlers: []string{"a"}, resumes: map[string]bool{"a": true}, hasChildren: true,
+		keptAnnotations: systemAnnotations,
 	},
 	"children-that-are-waited-for": {
 		register: func(l *life, s Selection) {
-			s.On("a", anyChange, l.waits(time.Second))
+			s.On("a", anyChange, l.waitingChildHandler(time.Second))
 			s.Owns(childOf("", ""))
 		},
 		steps: []step{
-			{after: time.Second, do: create("ab")}, {after: 10 * time.Second, do: finish},
-			{after: 10 * time.Second, do: finish}, {after: 10 * time.Second, do: edit("bC")},
-			{after: 10 * time.Second, do: finish}, {after: 10 * time.Second, do: edit("d")},
-			{after: 500 * time.Millisecond, do: edit("de")}, {after: 10 * time.Second, do: finish},
-			{after: time.Minute, do: finish}, {after: time.Minute, do: finish}, {after: time.Minute, do: finish},
+			{delay: time.Second, do: create("ab")}, {delay: 10 * time.Second, do: finishChildren},
+			{delay: 10 * time.Second, do: finishChildren}, {delay: 10 * time.Second, do: edit("bC")},
+			{delay: 10 * time.Second, do: finishChildren}, {delay: 10 * time.Second, do: edit("d")},
+			{delay: 500 * time.Millisecond, do: edit("de")}, {delay: 10 * time.Second, do: finishChildren},
+			{delay: time.Minute, do: finishChildren}, {delay: time.Minute, do: finishChildren},
+			{delay: time.Minute, do: finishChildren},
 		},
-		carriers: []string{"a"}, ensures: true, lasting: lasting,
+		recordingHandlers: []string{"a"}, hasChildren: true, keptAnnotations: systemAnnotations,
 	},
-	"children-and-recreate":                recreated(2250 * time.Millisecond), // between a and b
-	"children-and-recreate-after-the-last": recreated(2400 * time.Millisecond), // as the handler returns
+	"children-and-recreate":                recreatedScenario(2250 * time.Millisecond), // between a and b
+	"children-and-recreate-after-the-last": recreatedScenario(2400 * time.Millisecond), // as the handler returns
 }
 
-// recreated is an object with slow children, which is deleted that long after its creation, and made again at once.
-func recreated(after time.Duration) scenario {
+// recreatedScenario is an object with slow children, which is deleted that long after its creation, and made again at
+// once.
+func recreatedScenario(after time.Duration) scenario {
 	return scenario{
-		register: func(l *life, s Selection) { s.On("a", anyChange, l.ensures(2*time.Second)) },
+		register: func(l *life, s Selection) { s.On("a", anyChange, l.childHandler(2*time.Second)) },
 		steps: []step{
-			{after: time.Second, do: create("ab")}, {after: after, do: remove},
-			{after: 10 * time.Millisecond, do: create("bc")}, {after: 10 * time.Second, do: collect},
-			{after: 20 * time.Second, do: edit("cd")}, {after: 10 * time.Second, do: collect},
+			{delay: time.Second, do: create("ab")}, {delay: after, do: remove},
+			{delay: 10 * time.Millisecond, do: create("bc")}, {delay: 10 * time.Second, do: collectGarbage},
+			{delay: 20 * time.Second, do: edit("cd")}, {delay: 10 * time.Second, do: collectGarbage},
 		},
-		carriers: []string{"a"}, ensures: true, lasting: lasting,
-		through: func(next http.RoundTripper) http.RoundTripper { return slow{next} },
+		recordingHandlers: []string{"a"}, hasChildren: true, keptAnnotations: systemAnnotations,
+		through: func(next http.RoundTripper) http.RoundTripper { return slowTransport{next} },
 	}
 }

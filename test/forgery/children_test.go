@@ -22,19 +22,19 @@ var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "conf
 
 type childEvent = kopf.ChildEvent[*unstructured.Unstructured, *unstructured.Unstructured]
 
-// foreign is an object of another client. The operator declares a child of its name, unless it is only listed.
-type foreign struct {
+// foreignChild is an object of another client. The operator declares a child of its name, unless it is only listed.
+type foreignChild struct {
 	namespace, name string
-	owned           bool // another controller has made it for the parent
+	isOwned         bool // another controller has made it for the parent
 }
 
-var foreigners = []foreign{
+var foreignChildren = []foreignChild{
 	{"default", "foreign", false}, {"elsewhere", "foreign", false}, {"default", "backup", true},
 }
 
-// declares runs an operator whose handler declares what the spec names, beside a child of its own.
-func (w *world) declares(settings kopf.Settings, rule func(child any) any) (stop func()) {
-	op := kopf.New(own, settings)
+// startDeclaring runs an operator whose handler declares what the spec names, beside a child of its own.
+func (w *harness) startDeclaring(settings kopf.Settings, rule func(child any) any) (stop func()) {
+	op := kopf.New(operatorName, settings)
 	s := kopf.ForResource(op, gvk.GroupVersion().String(), "targets")
 	s.On("ensure", kopf.CreateUpdateResume(), func(ctx context.Context, c *change) error {
 		declared := []any{configMap("default", "honest")}
@@ -68,14 +68,14 @@ func configMap(namespace, name string) *unstructured.Unstructured {
 	return one
 }
 
-// settle creates the foreign objects.
-func (w *world) settle(parent types.UID) map[foreign]*unstructured.Unstructured {
-	all := map[foreign]*unstructured.Unstructured{}
-	for _, one := range foreigners {
+// createForeign creates the foreign objects.
+func (w *harness) createForeign(parent types.UID) map[foreignChild]*unstructured.Unstructured {
+	all := map[foreignChild]*unstructured.Unstructured{}
+	for _, one := range foreignChildren {
 		object := configMap(one.namespace, one.name)
 		object.Object["data"] = map[string]any{"of": "somebody else"}
 		object.Object["status"] = map[string]any{"phase": "Succeeded"}
-		if one.owned {
+		if one.isOwned {
 			object.SetOwnerReferences([]metav1.OwnerReference{{
 				APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: "mine", UID: parent,
 			}})
@@ -89,7 +89,7 @@ func (w *world) settle(parent types.UID) map[foreign]*unstructured.Unstructured 
 }
 
 // annotate is all that the tenant may do: he writes records of children onto his object.
-func (w *world) annotate(prefix string, parent types.UID, listed map[foreign]*unstructured.Unstructured) {
+func (w *harness) annotate(prefix string, parent types.UID, listed map[foreignChild]*unstructured.Unstructured) {
 	children, runs := map[string]any{}, map[string]any{}
 	for one, object := range listed {
 		name := fmt.Sprintf("v1/ConfigMap/%s/%s", one.namespace, one.name)
@@ -110,7 +110,7 @@ func (w *world) annotate(prefix string, parent types.UID, listed map[foreign]*un
 }
 
 // declare changes what the handler declares.
-func (w *world) declare(children ...string) {
+func (w *harness) declare(children ...string) {
 	if !w.patch("mine", map[string]any{"spec": map[string]any{"children": children}}, false) {
 		w.t.Fatal("the spec was not changed")
 	}
@@ -118,7 +118,7 @@ func (w *world) declare(children ...string) {
 }
 
 // requireUntouched requires that the foreign objects have not changed.
-func (w *world) requireUntouched(when string, foreign map[foreign]*unstructured.Unstructured) {
+func (w *harness) requireUntouched(when string, foreign map[foreignChild]*unstructured.Unstructured) {
 	w.t.Helper()
 	for one, before := range foreign {
 		now := w.server.Object(configMaps, one.namespace, one.name)
@@ -150,16 +150,16 @@ func TestForgedChildrenRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, true)
-				prefix := own
+				w := newHarness(t, true)
+				prefix := operatorName
 				if name == "AsKopf" {
 					prefix = "kopf.zalando.org"
 				}
 				w.create("mine")
 				parent := w.object("mine").GetUID()
-				listed := w.settle(parent)
+				listed := w.createForeign(parent)
 				w.annotate(prefix, parent, listed) // before any process has seen the object
-				stop := w.declares(tc.settings, tc.rule)
+				stop := w.startDeclaring(tc.settings, tc.rule)
 				time.Sleep(10 * time.Minute)
 				w.requireUntouched("pruning undeclared objects", listed)
 				w.annotate(prefix, parent, listed)
@@ -167,7 +167,7 @@ func TestForgedChildrenRecord(t *testing.T) {
 				w.requireUntouched("applying in a process that knows the object", listed)
 				w.annotate(prefix, parent, listed)
 				stop()
-				stop = w.declares(tc.settings, tc.rule)
+				stop = w.startDeclaring(tc.settings, tc.rule)
 				time.Sleep(10 * time.Minute)
 				w.requireUntouched("applying in a process that begins", listed)
 				w.declare()
@@ -176,7 +176,7 @@ func TestForgedChildrenRecord(t *testing.T) {
 					t.Error("the child of the operator is missing")
 				}
 				w.annotate(prefix, parent, listed)
-				delete(listed, foreigners[2]) // which the garbage collector deletes with its owner
+				delete(listed, foreignChildren[2]) // which the garbage collector deletes with its owner
 				w.remove("mine")
 				time.Sleep(10 * time.Minute)
 				if w.object("mine") != nil {

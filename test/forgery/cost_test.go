@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// expense contains the cost of a write and its consequences to the process.
-type expense struct {
+// writeCost contains the cost of a write and its consequences to the process.
+type writeCost struct {
 	bytes uint64
 	cpu   time.Duration // zero where it cannot be measured
 }
 
-func cost(act func() (writes int)) expense {
+func cost(act func() (writes int)) writeCost {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu := used()
+	cpu := processCPU()
 	writes := max(act(), 1)
-	cpu = used() - cpu
+	cpu = processCPU() - cpu
 	runtime.ReadMemStats(&after)
-	return expense{bytes: (after.TotalAlloc - before.TotalAlloc) / uint64(writes), cpu: cpu / time.Duration(writes)}
+	return writeCost{bytes: (after.TotalAlloc - before.TotalAlloc) / uint64(writes), cpu: cpu / time.Duration(writes)}
 }

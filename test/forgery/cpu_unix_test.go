@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// used is the CPU that the process has used up.
-func used() time.Duration {
+// processCPU is the CPU that the process has used up.
+func processCPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
 		return 0

@@ -17,12 +17,12 @@ const (
 	moves = 5
 	// perMove limits the operator's writes after one write by another client: for each attempt a checkpoint to both
 	// URLs, and as many to open and to close.
-	perMove = 2 * (attempts + 2)
+	maxWritesPerMove = 2 * (attempts + 2)
 	// longestLine is how many bytes a line of the log may have.
 	longestLine = 4096
 	// dearer is how much more a forgery may cost than an honest annotation of the same size: by allocated bytes, and by
 	// CPU, which others on the machine disturb.
-	dearerBytes, dearerCPU = 8, 25
+	maxBytesRatio, maxCPURatio = 8, 25
 )
 
 // runs is how many there are of each memory: more of them with `make explore NAME=storms`.
@@ -43,19 +43,19 @@ func TestForgery(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	for _, m := range memories {
+	for _, m := range storageVariants {
 		for seed := range runs(t) {
 			for _, rights := range []string{"metadata", "status"} {
 				t.Run(fmt.Sprint(m.name, seed, rights), func(t *testing.T) {
 					honest := cost(func() int { return play(t, m, seed, rights, false) })
 					forged := cost(func() int { return play(t, m, seed, rights, true) })
-					if forged.bytes > dearerBytes*honest.bytes {
+					if forged.bytes > maxBytesRatio*honest.bytes {
 						t.Errorf(
 							"a write allocates %d bytes with forgeries, %d with honest annotations of their size",
 							forged.bytes, honest.bytes,
 						)
 					}
-					if forged.cpu > dearerCPU*max(honest.cpu, time.Millisecond) {
+					if forged.cpu > maxCPURatio*max(honest.cpu, time.Millisecond) {
 						t.Errorf(
 							"a write takes %s of CPU with forgeries, %s with honest annotations of their size",
 							forged.cpu, honest.cpu,
@@ -69,40 +69,41 @@ func TestForgery(t *testing.T) {
 
 // play is one run, and gives how many writes there were to the object, of all. The honest twin has the same moves, with
 // data of the same size in unused places.
-func play(t *testing.T, m memory, seed uint64, rights string, forging bool) (writes int) {
+func play(t *testing.T, m storageVariant, seed uint64, rights string, forging bool) (writes int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, rights == "status" || seed%2 == 0)
-		stop := w.operate(m)
-		r := run{world: w, memory: m, rights: rights, forging: forging, forger: forger{rand.New(rand.NewPCG(seed, 1))}}
+		w := newHarness(t, rights == "status" || seed%2 == 0)
+		stop := w.startOperator(m)
+		r := forgeryRun{harness: w, storage: m, rights: rights, isForging: forging,
+			forger: forger{rand.New(rand.NewPCG(seed, 1))}}
 		r.begin()
 		for range moves {
 			r.move()
 		}
-		r.rest()
+		r.requireIdle()
 		stop()
-		r.leave()
-		stop = w.operate(m)
+		r.deleteObjects()
+		stop = w.startOperator(m)
 		time.Sleep(10 * time.Minute)
-		r.judge()
+		r.requireOutcome()
 		stop()
-		writes = r.taken + w.written("forged")
+		writes = r.acceptedMoves + w.countWrites("forged")
 	})
 	return writes
 }
 
-type run struct {
-	*world
+type forgeryRun struct {
+	*harness
 	forger
 
-	memory  memory
-	rights  string
-	forging bool
-	taken   int // moves that the server took
+	storage       storageVariant
+	rights        string
+	isForging     bool
+	acceptedMoves int // moves that the server took
 }
 
 // begin has the objects met in one of three states: handled, in the middle, or new.
-func (r *run) begin() {
+func (r *forgeryRun) begin() {
 	r.create("forged")
 	r.create("honest")
 	if r.IntN(2) == 0 {
@@ -111,39 +112,40 @@ func (r *run) begin() {
 	time.Sleep([]time.Duration{0, time.Second, time.Minute}[r.IntN(3)])
 }
 
-func (r *run) move() {
+func (r *forgeryRun) move() {
 	time.Sleep(time.Duration(r.IntN(3)) * 7 * time.Second)
 	if r.IntN(3) == 0 {
-		r.count(r.patch("forged", map[string]any{"spec": map[string]any{"value": fmt.Sprint("v", r.IntN(3))}}, false))
+		r.countAccepted(r.patch("forged", map[string]any{"spec": map[string]any{"value": fmt.Sprint("v", r.IntN(3))}},
+			false))
 		return
 	}
 	r.forge()
 }
 
-func (r *run) forge() {
+func (r *forgeryRun) forge() {
 	inStatus := r.rights == "status" || r.IntN(3) == 0
 	patch := r.forgery(inStatus)
-	if !r.forging {
-		patch = innocent(patch, inStatus)
+	if !r.isForging {
+		patch = harmlessPatch(patch, inStatus)
 	}
-	r.count(r.patch("forged", patch, inStatus && r.rights == "status"))
+	r.countAccepted(r.patch("forged", patch, inStatus && r.rights == "status"))
 }
 
-func (r *run) forgery(inStatus bool) map[string]any {
+func (r *forgeryRun) forgery(inStatus bool) map[string]any {
 	if inStatus {
 		return r.status()
 	}
-	return r.annotations(r.memory.prefix)
+	return r.annotations(r.storage.prefix)
 }
 
-func (r *run) count(taken bool) {
+func (r *forgeryRun) countAccepted(taken bool) {
 	if taken {
-		r.taken++
+		r.acceptedMoves++
 	}
 }
 
-// innocent says as much elsewhere, in as many places.
-func innocent(patch map[string]any, inStatus bool) map[string]any {
+// harmlessPatch says as much elsewhere, in as many places.
+func harmlessPatch(patch map[string]any, inStatus bool) map[string]any {
 	if inStatus {
 		return map[string]any{"status": map[string]any{"somebody": fmt.Sprint(patch)}}
 	}
@@ -155,59 +157,59 @@ func innocent(patch map[string]any, inStatus bool) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": notes}}
 }
 
-// rest requires that no writes continue without a change.
-func (r *run) rest() {
+// requireIdle requires that no writes continue without a change.
+func (r *forgeryRun) requireIdle() {
 	r.patch("honest", map[string]any{"spec": map[string]any{"value": "y"}}, false)
 	time.Sleep(10 * time.Minute)
-	before := r.written("forged")
+	before := r.countWrites("forged")
 	time.Sleep(30 * time.Minute)
-	if after := r.written("forged"); after > before {
+	if after := r.countWrites("forged"); after > before {
 		r.t.Errorf("the idle object is written to %d times in half an hour", after-before)
 	}
 }
 
-// leave deletes both objects, with last forgeries while the operator is down.
-func (r *run) leave() {
+// deleteObjects deletes both objects, with last forgeries while the operator is down.
+func (r *forgeryRun) deleteObjects() {
 	for range moves {
 		r.forge()
 	}
-	if r.forging && r.rights == "status" {
-		r.count(r.patch("forged", r.ended("d"), true))
+	if r.isForging && r.rights == "status" {
+		r.countAccepted(r.patch("forged", r.endedRecord("d"), true))
 	}
 	r.remove("forged")
 	r.remove("honest")
 }
 
-func (r *run) judge() {
+func (r *forgeryRun) requireOutcome() {
 	for handler, want := range map[string]int{"c": 1, "u": 1, "f/spec.value": 2, "p/one": 2, "d": 1} {
-		if got := r.called("honest", handler); got != want {
+		if got := r.countCalls("honest", handler); got != want {
 			r.t.Errorf("the honest object has %d calls of %s, want %d", got, handler, want)
 		}
 	}
-	asked := r.taken + 3 // with the creation, its label, and the deletion
+	asked := r.acceptedMoves + 3 // with the creation, its label, and the deletion
 	for _, handler := range []string{"c", "u", "f/spec.value", "p/one", "p/two", "r", "d"} {
-		if got := r.called("forged", handler); got > asked*attempts {
+		if got := r.countCalls("forged", handler); got > asked*attempts {
 			r.t.Errorf("%d calls of %s for %d changes", got, handler, asked)
 		}
 	}
-	if got := r.written("forged"); got > asked*perMove {
+	if got := r.countWrites("forged"); got > asked*maxWritesPerMove {
 		r.t.Errorf("%d writes for %d changes", got, asked)
 	}
 	if left := r.object("honest"); left != nil {
 		r.t.Error("the honest object is not gone")
 	}
-	if left := r.object("forged"); left != nil && !waits(left) {
+	if left := r.object("forged"); left != nil && !delaysDeletion(left) {
 		r.t.Errorf("the forged object is not gone: %v", left.GetAnnotations())
 	}
-	if r.rights == "status" && !r.memory.inStatus && r.called("forged", "d") == 0 {
+	if r.rights == "status" && !r.storage.inStatus && r.countCalls("forged", "d") == 0 {
 		r.t.Error("a client that may only write the status must not skip the delete handler")
 	}
-	if longest := r.longest(); len(longest) > longestLine {
+	if longest := r.longestLogLine(); len(longest) > longestLine {
 		r.t.Errorf("a line of the log has %d bytes: %.300s", len(longest), longest)
 	}
 }
 
-// waits reports whether a record delays the deletion, which only concerns this object.
-func waits(object *unstructured.Unstructured) bool {
+// delaysDeletion reports whether a record delays the deletion, which only concerns this object.
+func delaysDeletion(object *unstructured.Unstructured) bool {
 	return strings.Contains(fmt.Sprint(object.Object), "9999-12-31T23:59:59")
 }

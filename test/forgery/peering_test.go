@@ -23,18 +23,18 @@ var tenantPeerings = memapi.Resource{
 
 // tenancy is an operator of two namespaces, one of which belongs to a hostile tenant: "mine".
 type tenancy struct {
-	*world
+	*harness
 
-	op    *kopf.Operator
-	index *kopf.Index[string, string]
-	run   *facadetest.Runner
+	op     *kopf.Operator
+	index  *kopf.Index[string, string]
+	runner *facadetest.Runner
 }
 
 func newTenancy(t *testing.T, rules bool) *tenancy {
-	w := &tenancy{world: newWorld(t, true)}
+	w := &tenancy{harness: newHarness(t, true)}
 	w.server.Install(tenantPeerings)
 	peers := kopf.PeeringSettings{Name: "shared", Identity: "me", KopfRules: rules}
-	w.op = kopf.New(own, kopf.Settings{Namespaces: []string{"mine", "others"}, Peering: peers})
+	w.op = kopf.New(operatorName, kopf.Settings{Namespaces: []string{"mine", "others"}, Peering: peers})
 	targets := kopf.ForResource(w.op, gvk.GroupVersion().String(), "targets")
 	targets.OnCreate("c", w.handle)
 	targets.OnUpdate("u", w.handle)
@@ -48,10 +48,10 @@ func newTenancy(t *testing.T, rules bool) *tenancy {
 
 // start runs the operator until it is stopped.
 func (w *tenancy) start() (stop func()) {
-	w.run = facadetest.Start(w.t, w.op, facadetest.Against(memapi.Config(w.server)))
-	w.lives = append(w.lives, w.run)
+	w.runner = facadetest.Start(w.t, w.op, facadetest.Against(memapi.Config(w.server)))
+	w.runners = append(w.runners, w.runner)
 	return func() {
-		if err := w.run.Stop(); err != nil {
+		if err := w.runner.Stop(); err != nil {
 			w.t.Errorf("the operator ended: %v", err)
 		}
 	}
@@ -66,7 +66,7 @@ func (w *tenancy) attack(record map[string]any) {
 
 func (w *tenancy) create(namespace, name string) {
 	w.t.Helper()
-	object := target(name)
+	object := newTarget(name)
 	object.SetNamespace(namespace)
 	if err := w.client.Create(w.t.Context(), object); err != nil {
 		w.t.Fatal(err)
@@ -77,7 +77,7 @@ func (w *tenancy) create(namespace, name string) {
 func (w *tenancy) want(when string, names ...string) {
 	w.t.Helper()
 	var got []string
-	for _, r := range w.lives {
+	for _, r := range w.runners {
 		for _, c := range r.Calls() {
 			if c.Handler == "c" || c.Handler == "u" {
 				got = append(got, c.Name)
@@ -109,7 +109,7 @@ func (w *tenancy) events() (reasons []string) {
 }
 
 // hostile are records that never end, or as good as never.
-var hostile = map[string]map[string]any{
+var hostileRecords = map[string]map[string]any{
 	"century":  {"priority": int64(math.MaxInt32), "lifetime": int64(1 << 40), "lastseen": "2000-01-01T00:00:00Z"},
 	"timeless": {"priority": int64(math.MaxInt32), "lifetime": int64(600)},
 	"future":   {"priority": int64(math.MaxInt32), "lifetime": int64(600), "lastseen": "2000-01-01T00:10:00Z"},
@@ -120,7 +120,7 @@ var hostile = map[string]map[string]any{
 // A tenant who can write the peering object of one namespace pauses the operator there, and nowhere else:
 // D-peering-namespace.
 func TestTenantPausesOneNamespace(t *testing.T) {
-	for name, record := range hostile {
+	for name, record := range hostileRecords {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTenancy(t, false)
@@ -142,7 +142,7 @@ func TestTenantPausesOneNamespace(t *testing.T) {
 				if got := w.events(); !slices.Equal(got, []string{"Paused"}) {
 					t.Errorf("events on the peering object: %q", got)
 				}
-				if n := strings.Count(w.run.Output(), "Pausing operations"); n != 1 {
+				if n := strings.Count(w.runner.Output(), "Pausing operations"); n != 1 {
 					t.Errorf("%d lines say that it pauses", n)
 				}
 			})
@@ -153,7 +153,7 @@ func TestTenantPausesOneNamespace(t *testing.T) {
 // A record that the tenant does not renew ends, whether its object is still there or not; and so does one without a
 // time: D-peering-absent, D-peering-lastseen.
 func TestTenantStopsPausing(t *testing.T) {
-	for name, record := range hostile {
+	for name, record := range hostileRecords {
 		if name == "century" {
 			continue // a century is not over
 		}
@@ -185,7 +185,7 @@ func TestTenantStopsPausing(t *testing.T) {
 func TestTenantUnderKopfRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTenancy(t, true)
-		w.attack(hostile["timeless"])
+		w.attack(hostileRecords["timeless"])
 		w.create("others", "o1")
 		stop := w.start()
 		defer stop()

@@ -6,36 +6,37 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-const own = "forgery.example.org"
+const operatorName = "forgery.example.org"
 
-// memory is one way to remember.
-type memory struct {
+// storageVariant is one way to remember.
+type storageVariant struct {
 	name   string
 	prefix string
 	// inStatus says that who may write the status may write memory.
-	inStatus bool
-	settings kopf.Settings
-	redacted bool
+	inStatus   bool
+	settings   kopf.Settings
+	isRedacted bool
 }
 
-// keeping are settings of the memory alone.
-func keeping(persistence kopf.PersistenceSettings) kopf.Settings {
+// withPersistence are settings of the memory alone.
+func withPersistence(persistence kopf.PersistenceSettings) kopf.Settings {
 	return kopf.Settings{Persistence: persistence}
 }
 
 // memories are all that there are.
-var memories = []memory{
-	{name: "own", prefix: own},
+var storageVariants = []storageVariant{
+	{name: "own", prefix: operatorName},
 	{name: "kopf", prefix: "kopf.zalando.org", settings: kopf.AsKopf()},
-	{name: "status", prefix: own, inStatus: true, settings: keeping(kopf.PersistenceSettings{
+	{name: "status", prefix: operatorName, inStatus: true, settings: withPersistence(kopf.PersistenceSettings{
 		DiffbaseStorage: diffbase.Status{}, ProgressStorage: progress.Status{},
 	})},
-	{name: "multi", prefix: own, inStatus: true, settings: keeping(kopf.PersistenceSettings{
-		DiffbaseStorage: diffbase.Multi{diffbase.Annotations{Prefix: own}, diffbase.Status{}},
-		ProgressStorage: progress.Multi{progress.Annotations{Prefix: own}, progress.Status{}},
+	{name: "multi", prefix: operatorName, inStatus: true, settings: withPersistence(kopf.PersistenceSettings{
+		DiffbaseStorage: diffbase.Multi{diffbase.Annotations{Prefix: operatorName}, diffbase.Status{}},
+		ProgressStorage: progress.Multi{progress.Annotations{Prefix: operatorName}, progress.Status{}},
 	})},
-	{name: "digests", prefix: own, redacted: true, settings: keeping(kopf.PersistenceSettings{
+	{name: "digests", prefix: operatorName, isRedacted: true, settings: withPersistence(kopf.PersistenceSettings{
 		DigestKey: []byte("secret"),
 	})},
-	{name: "asap", prefix: own, settings: kopf.Settings{Execution: kopf.ExecutionSettings{Lifecycle: kopf.ASAP}}},
+	{name: "asap", prefix: operatorName,
+		settings: kopf.Settings{Execution: kopf.ExecutionSettings{Lifecycle: kopf.ASAP}}},
 }

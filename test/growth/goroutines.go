@@ -3,7 +3,7 @@ package growth
 import "runtime"
 
 // looks is how often goroutines are counted.
-const looks = 100
+const countRepetitions = 100
 
 // Goroutines is how many there are. While the runtime puts away those that have ended, it counts dozens of them as
 // alive for a moment, even where nothing else runs: so it is the least of several counts, after a collection, which
@@ -11,7 +11,7 @@ const looks = 100
 func Goroutines() int {
 	runtime.GC()
 	least := runtime.NumGoroutine()
-	for range looks {
+	for range countRepetitions {
 		runtime.Gosched()
 		least = min(least, runtime.NumGoroutine())
 	}

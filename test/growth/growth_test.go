@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-const asked = "GROWTH_OF"
+const workloadVariable = "GROWTH_OF"
 
 // works contains the shapes of growth that the measurement must distinguish.
 var works = map[string]func(size int) func(){
@@ -53,13 +53,13 @@ func TestNotLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	if name := os.Getenv(asked); name != "" {
+	if name := os.Getenv(workloadVariable); name != "" {
 		growth.Linear(t, 2_400, works[name])
 		return
 	}
 	for _, name := range []string{"searching", "copying"} {
 		command := exec.Command(os.Args[0], "-test.run=^TestNotLinear$")
-		command.Env = append(os.Environ(), asked+"="+name)
+		command.Env = append(os.Environ(), workloadVariable+"="+name)
 		if out, err := command.CombinedOutput(); err == nil ||
 			!strings.Contains(string(out), "32 times the size of 300") {
 			t.Errorf("%s grows with the square, and passes: %v, %s", name, err, out)

@@ -23,11 +23,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// side is one of the two that have commands for people.
-type side func(ctx context.Context, args string)
+// commandRunner is one of the two that have commands for people.
+type commandRunner func(ctx context.Context, args string)
 
-// kopfs are the commands of genuine Kopf.
-func kopfs(ctx context.Context, args string) {
+// runKopfCommand are the commands of genuine Kopf.
+func runKopfCommand(ctx context.Context, args string) {
 	GinkgoHelper()
 	process := exec.CommandContext(ctx, filepath.Join(kopfFolder, "bin", "kopf"), strings.Fields(args)...)
 	process.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
@@ -35,8 +35,8 @@ func kopfs(ctx context.Context, args string) {
 	Expect(err).NotTo(HaveOccurred(), "kopf %s: %s", args, out)
 }
 
-// commandsOfOurs are those of a program of ours.
-func commandsOfOurs(ctx context.Context, args string) {
+// runOurCommand are those of a program of ours.
+func runOurCommand(ctx context.Context, args string) {
 	GinkgoHelper()
 	var out bytes.Buffer
 	cmd := kopf.New("interop.example.org").Command()
@@ -45,10 +45,10 @@ func commandsOfOurs(ctx context.Context, args string) {
 	Expect(cmd.ExecuteContext(ctx)).To(Succeed(), "%s: %s", args, &out)
 }
 
-// meeting is a peering object, and what an operator of ours would do about it.
-type meeting struct{ object *unstructured.Unstructured }
+// peeringFixture is a peering object, and what an operator of ours would do about it.
+type peeringFixture struct{ object *unstructured.Unstructured }
 
-func newMeeting(ctx context.Context, namespace, name string) meeting {
+func newPeeringFixture(ctx context.Context, namespace, name string) peeringFixture {
 	GinkgoHelper()
 	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
 		Paths: []string{filepath.Join("..", "..", "config", "crd", "peerings.yaml")}, ErrorIfPathMissing: true,
@@ -60,11 +60,11 @@ func newMeeting(ctx context.Context, namespace, name string) meeting {
 	object.SetNamespace(namespace)
 	object.SetName(name)
 	Expect(api.Create(ctx, object)).To(Succeed())
-	return meeting{object}
+	return peeringFixture{object}
 }
 
 // records are those in the object.
-func (m meeting) records(ctx context.Context) map[string]peering.PeerRecord {
+func (m peeringFixture) records(ctx context.Context) map[string]peering.PeerRecord {
 	GinkgoHelper()
 	fresh := m.object.DeepCopy()
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(fresh), fresh)).To(Succeed())
@@ -73,8 +73,8 @@ func (m meeting) records(ctx context.Context) map[string]peering.PeerRecord {
 	return records
 }
 
-// pauses reports whether an operator of ours pauses for the identity "me".
-func (m meeting) pauses(ctx context.Context, priority int) bool {
+// isPaused reports whether an operator of ours pauses for the identity "me".
+func (m peeringFixture) isPaused(ctx context.Context, priority int) bool {
 	GinkgoHelper()
 	records := m.records(ctx)
 	self := peering.Self{Identity: "ours", Priority: priority, Elects: true}
@@ -85,19 +85,21 @@ var _ = Describe("People who have operators pause", func() {
 	It("do so by Kopf's commands and by ours, for operators of both", func(ctx context.Context) {
 		c := cluster{"freezing"}
 		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})).To(Succeed())
-		m := newMeeting(ctx, c.namespace, "meeting")
+		m := newPeeringFixture(ctx, c.namespace, "meeting")
 		log := gbytes.NewBuffer()
 		python := &pythonKopf{options: []string{"--peering=meeting", "--priority=5", "--verbose"}, log: log}
 		python.start(c.namespace)
 		c.create(ctx, "first")
 		Eventually(names(python)).Should(ContainElement("first"), "it acts, and so it has read its peers")
 
-		for i, turn := range []struct{ freezes, resumes side }{{kopfs, commandsOfOurs}, {commandsOfOurs, kopfs}} {
+		for i, turn := range []struct{ freezes, resumes commandRunner }{{runKopfCommand, runOurCommand},
+			{runOurCommand, runKopfCommand}} {
 			turn.freezes(ctx, fmt.Sprintf("freeze -n %s -P meeting -i me -t 3600 -p 7", c.namespace))
 			Expect(m.records(ctx)["me"]).To(And(
 				HaveField("Priority", 7), HaveField("Lifetime", time.Hour), HaveField("Runtime", ""),
 			))
-			Expect([]bool{m.pauses(ctx, 6), m.pauses(ctx, 7), m.pauses(ctx, 8)}).To(Equal([]bool{true, true, false}))
+			Expect([]bool{m.isPaused(ctx, 6), m.isPaused(ctx, 7),
+				m.isPaused(ctx, 8)}).To(Equal([]bool{true, true, false}))
 			Eventually(log).Should(gbytes.Say("Pausing operations in favour of"))
 			Eventually(log).Should(gbytes.Say("Pausing the watch-stream for kopfexamples"), "nothing comes now")
 			later := fmt.Sprint("later-", i)

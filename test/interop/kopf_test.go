@@ -23,9 +23,9 @@ type call struct {
 	Diff   any     `json:"diff"`
 	At     float64 `json:"at"` // seconds since 1970
 	// The handler's plan and the two values of the field, in relays only.
-	Does string `json:"does"`
-	Old  string `json:"old"`
-	New  string `json:"new"`
+	Action string `json:"does"`
+	Old    string `json:"old"`
+	New    string `json:"new"`
 }
 
 // operator is one of the two for one namespace.

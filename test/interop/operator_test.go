@@ -40,27 +40,27 @@ func (k *KopfExample) DeepCopyObject() runtime.Object {
 	return &own
 }
 
-// ours is our operator, with the same handlers as Kopf's.
-type ours struct {
-	typed    bool
+// goOperator is our operator, with the same handlers as Kopf's.
+type goOperator struct {
+	isTyped  bool
 	priority int       // among the operators of the peering that Kopf's find by themselves; 0 has no peers
 	log      io.Writer // also gets the manager's log; can be nil
-	end      func()
+	cancel   func()
 
-	mu   sync.Mutex
-	made []call
+	mu            sync.Mutex
+	recordedCalls []call
 }
 
-func (o *ours) start(namespace string) {
+func (o *goOperator) start(namespace string) {
 	GinkgoHelper()
-	o.made = nil
+	o.recordedCalls = nil
 	settings := kopf.AsKopf()
 	settings.Namespaces = []string{namespace}
 	if o.priority != 0 {
 		settings.Peering.Name, settings.Peering.Priority = "default", o.priority
 	}
 	op := kopf.New("interop.example.org", settings)
-	if o.typed {
+	if o.isTyped {
 		prototype := &KopfExample{}
 		prototype.SetGroupVersionKind(schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"})
 		register(o, kopf.For(op, prototype))
@@ -68,7 +68,7 @@ func (o *ours) start(namespace string) {
 		register(o, kopf.ForResource(op, "kopf.dev/v1", "kopfexamples"))
 	}
 	cancel, done := manage(config, o.log, op)
-	o.end = sync.OnceFunc(func() {
+	o.cancel = sync.OnceFunc(func() {
 		cancel()
 		Eventually(done).Should(Receive(BeNil()))
 	})
@@ -91,20 +91,20 @@ func manage(config *rest.Config, log io.Writer, op *kopf.Operator) (cancel func(
 	return cancel, ended
 }
 
-func (o *ours) stop() { o.end() }
+func (o *goOperator) stop() { o.cancel() }
 
-func (o *ours) calls() []call {
+func (o *goOperator) calls() []call {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.made)
+	return slices.Clone(o.recordedCalls)
 }
 
-func register[T client.Object](o *ours, examples kopf.Selection[T]) {
+func register[T client.Object](o *goOperator, examples kopf.Selection[T]) {
 	handle := func(retried bool) kopf.ChangeFunc[T] {
 		return func(_ context.Context, c *kopf.Change[T]) error {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.made = append(o.made, call{
+			o.recordedCalls = append(o.recordedCalls, call{
 				ID: c.ID, Name: c.Object.GetName(), Retry: c.Retry, Reason: string(c.Reason), Diff: items(c.Diff),
 				At: float64(time.Now().UnixMicro()) / 1e6,
 			})

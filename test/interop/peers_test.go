@@ -15,8 +15,8 @@ import (
 // peer is an operator of either side, in the peering that those of Kopf find by themselves.
 type peer struct {
 	operator
-	log    *gbytes.Buffer
-	pauses []string // its log lines during a pause, the last one when all work has stopped
+	log        *gbytes.Buffer
+	pauseLines []string // its log lines during a pause, the last one when all work has stopped
 }
 
 func kopfPeer(priority int) func() peer {
@@ -29,10 +29,10 @@ func kopfPeer(priority int) func() peer {
 	}
 }
 
-func peerOfOurs(priority int) func() peer {
+func goPeer(priority int) func() peer {
 	return func() peer {
 		log := gbytes.NewBuffer()
-		return peer{&ours{priority: priority, log: log}, log, []string{"Pausing operations in favour of"}}
+		return peer{&goOperator{priority: priority, log: log}, log, []string{"Pausing operations in favour of"}}
 	}
 }
 
@@ -41,7 +41,7 @@ var _ = Describe("Operators of both", func() {
 		func(ctx context.Context, newLow, newHigh func() peer) {
 			c := cluster{fmt.Sprintf("peers-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}
 			Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})).To(Succeed())
-			m, low, high := newMeeting(ctx, c.namespace, "default"), newLow(), newHigh()
+			m, low, high := newPeeringFixture(ctx, c.namespace, "default"), newLow(), newHigh()
 			low.start(c.namespace)
 			c.create(ctx, "quiet", "edited", "doomed")
 			for _, name := range []string{"quiet", "edited", "doomed"} {
@@ -51,7 +51,7 @@ var _ = Describe("Operators of both", func() {
 
 			By("having one of a higher priority come")
 			high.start(c.namespace)
-			for _, line := range low.pauses {
+			for _, line := range low.pauseLines {
 				Eventually(low.log).Should(gbytes.Say(line))
 			}
 			Expect(m.records(ctx)).To(HaveLen(2))
@@ -60,8 +60,8 @@ var _ = Describe("Operators of both", func() {
 			c.create(ctx, "new")
 			c.handled(ctx, "edited", "b")
 			c.handled(ctx, "new", "a")
-			Eventually(c.gone(ctx, "doomed")).Should(BeTrue())
-			Expect(brief(high.calls())).To(Equal([]string{
+			Eventually(c.isGone(ctx, "doomed")).Should(BeTrue())
+			Expect(withoutTimes(high.calls())).To(Equal([]string{
 				"doomed delete_fn delete retry=0 ",
 				`edited field_fn/spec.field update retry=0 [["change",[],"a","b"]]`,
 				`edited update_fn update retry=0 [["change",["spec","field"],"a","b"]]`,
@@ -74,14 +74,14 @@ var _ = Describe("Operators of both", func() {
 			c.edit(ctx, "edited", "c")
 			Eventually(low.log).Should(gbytes.Say("Resuming operations after the pause"))
 			c.handled(ctx, "edited", "c")
-			Expect(brief(low.calls()[len(before):])).To(Equal([]string{
+			Expect(withoutTimes(low.calls()[len(before):])).To(Equal([]string{
 				`edited field_fn/spec.field update retry=0 [["change",[],"b","c"]]`,
 				`edited update_fn update retry=0 [["change",["spec","field"],"b","c"]]`,
 			}), "only later changes are handled after the pause")
 			low.stop()
 			Expect(m.records(ctx)).To(BeEmpty(), "every operator removes its record")
 		},
-		Entry("Kopf for ours", kopfPeer(1), peerOfOurs(2)),
-		Entry("ours for Kopf", peerOfOurs(1), kopfPeer(2)),
+		Entry("Kopf for ours", kopfPeer(1), goPeer(2)),
+		Entry("ours for Kopf", goPeer(1), kopfPeer(2)),
 	)
 })

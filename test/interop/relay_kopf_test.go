@@ -10,7 +10,7 @@ import (
 )
 
 // relayKopf is the genuine one with the handlers of relay.py, in lives that end between two instructions.
-type relayKopf struct{ life pythonKopf }
+type relayKopf struct{ python pythonKopf }
 
 func (k *relayKopf) start(namespace string, plan map[string]string) {
 	GinkgoHelper()
@@ -18,16 +18,16 @@ func (k *relayKopf) start(namespace string, plan map[string]string) {
 	text, err := json.Marshal(plan)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
-	k.life = pythonKopf{script: "relay.py", env: []string{"INTEROP_PLAN=" + file}}
-	k.life.start(namespace)
+	k.python = pythonKopf{script: "relay.py", env: []string{"INTEROP_PLAN=" + file}}
+	k.python.start(namespace)
 }
 
 func (k *relayKopf) kill() {
 	GinkgoHelper()
-	process := k.life.process
-	k.life.process = nil
+	process := k.python.process
+	k.python.process = nil
 	Expect(process.Process.Kill()).To(Succeed())
 	_ = process.Wait()
 }
 
-func (k *relayKopf) calls() []call { return k.life.calls() }
+func (k *relayKopf) calls() []call { return k.python.calls() }

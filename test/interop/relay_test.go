@@ -27,11 +27,11 @@ type runner interface {
 // relay is one namespace with all rows at once, each of them an object.
 type relay struct {
 	cluster
-	rows   []row
-	number int
-	runner runner
-	past   []call            // of former lives
-	failed map[string]string // why rows are given up
+	rows      []row
+	number    int
+	runner    runner
+	pastCalls []call            // of former lives
+	failures  map[string]string // why rows are given up
 }
 
 var _ = Describe("Changes", func() {
@@ -39,85 +39,85 @@ var _ = Describe("Changes", func() {
 		func(ctx context.Context, rows func() []row, one, other func() runner) {
 			r := &relay{
 				cluster: cluster{fmt.Sprintf("relay-%d-%d", GinkgoRandomSeed(), time.Now().UnixNano())}, rows: rows(),
-				failed: map[string]string{},
+				failures: map[string]string{},
 			}
 			Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})).To(Succeed())
-			for r.number = range legs {
-				r.run(ctx, one())
+			for r.number = range legCount {
+				r.runLeg(ctx, one())
 				one, other = other, one
 			}
-			r.number = legs
-			r.last(ctx, one())
+			r.number = legCount
+			r.runLastLife(ctx, one())
 			r.judge(ctx)
-			Expect(slices.Sorted(maps.Values(r.failed))).To(BeEmpty())
+			Expect(slices.Sorted(maps.Values(r.failures))).To(BeEmpty())
 		},
-		Entry("changes, begun by ours", changeRows, newOurs, newKopf),
-		Entry("changes, begun by Kopf", changeRows, newKopf, newOurs),
-		Entry("deletions, begun by ours", deletionRows, newOurs, newKopf),
-		Entry("deletions, begun by Kopf", deletionRows, newKopf, newOurs),
-		Entry("daemons, begun by ours", daemonRows, newOurs, newKopf),
-		Entry("daemons, begun by Kopf", daemonRows, newKopf, newOurs),
-		Entry("objects held in the background alone, begun by ours", backgroundRows, newOurs, newKopf),
-		Entry("objects held in the background alone, begun by Kopf", backgroundRows, newKopf, newOurs),
+		Entry("changes, begun by ours", changeRows, newRelayGo, newRelayKopf),
+		Entry("changes, begun by Kopf", changeRows, newRelayKopf, newRelayGo),
+		Entry("deletions, begun by ours", deletionRows, newRelayGo, newRelayKopf),
+		Entry("deletions, begun by Kopf", deletionRows, newRelayKopf, newRelayGo),
+		Entry("daemons, begun by ours", daemonRows, newRelayGo, newRelayKopf),
+		Entry("daemons, begun by Kopf", daemonRows, newRelayKopf, newRelayGo),
+		Entry("objects held in the background alone, begun by ours", backgroundRows, newRelayGo, newRelayKopf),
+		Entry("objects held in the background alone, begun by Kopf", backgroundRows, newRelayKopf, newRelayGo),
 	)
 })
 
-func newOurs() runner { return &relayOurs{} }
-func newKopf() runner { return &relayKopf{} }
+func newRelayGo() runner   { return &relayGo{} }
+func newRelayKopf() runner { return &relayKopf{} }
 
-// run is one life, up to its death in the middle of everything.
-func (r *relay) run(ctx context.Context, side runner) {
+// runLeg is one life, up to its death in the middle of everything.
+func (r *relay) runLeg(ctx context.Context, side runner) {
 	GinkgoHelper()
-	r.begin(side)
+	r.startLife(side)
 	if r.number == 0 {
 		for _, one := range r.rows {
 			Expect(api.Create(ctx, example(r.namespace, one.name, one.labels))).To(Succeed())
 		}
 	}
 	r.await(ctx, "not ended: the work of the life before", r.ready, func(one row) {
-		if own := one.leg(r.number); own.at != unseen {
+		if own := one.leg(r.number); own.killPoint != killBeforeChange {
 			r.change(ctx, one, own.change)
 		}
 	})
 	r.await(ctx, "not reached", r.reached, nil)
 	side.kill()
-	r.past = append(r.past, side.calls()...)
-	for _, one := range r.alive() {
+	r.pastCalls = append(r.pastCalls, side.calls()...)
+	for _, one := range r.activeRows() {
 		own := one.leg(r.number)
-		if own.at == unseen {
+		if own.killPoint == killBeforeChange {
 			r.change(ctx, one, own.change)
 		}
-		r.change(ctx, one, own.after)
+		r.change(ctx, one, own.changeAfterKill)
 	}
 }
 
-// last is the final life, which completes all work and handles one more edit of each object.
-func (r *relay) last(ctx context.Context, side runner) {
+// runLastLife is the final life, which completes all work and handles one more edit of each object.
+func (r *relay) runLastLife(ctx context.Context, side runner) {
 	GinkgoHelper()
-	r.begin(side)
+	r.startLife(side)
 	r.await(ctx, "not ended in the last life", r.ready, func(one row) {
-		if _, deleted := one.during(legs); !deleted {
+		if _, deleted := one.stateDuring(legCount); !deleted {
 			r.edit(ctx, one.name, "z")
 		}
 	})
-	r.await(ctx, "not ended finally", func(one row, s *sight) bool {
-		_, deleted := one.during(legs)
-		return deleted || closed(s.objects[one.name], "z")
+	r.await(ctx, "not ended finally", func(one row, s *observation) bool {
+		_, deleted := one.stateDuring(legCount)
+		return deleted || isFullyHandled(s.objects[one.name], "z")
 	}, nil)
 	r.create(ctx, "sentinel")
 	r.handled(ctx, "sentinel", "a")
 	r.edit(ctx, "sentinel", "b")
 	r.handled(ctx, "sentinel", "b")
 	side.kill()
-	r.past = append(r.past, side.calls()...)
+	r.pastCalls = append(r.pastCalls, side.calls()...)
 }
 
-func (r *relay) begin(side runner) {
+func (r *relay) startLife(side runner) {
 	GinkgoHelper()
 	By(fmt.Sprintf("life %d: %T", r.number, side))
 	plan := map[string]string{}
 	for _, one := range r.rows {
-		one.planned(r.number, plan)
+		one.addPlans(r.number, plan)
 	}
 	r.runner = side
 	side.start(r.namespace, plan)
@@ -126,7 +126,7 @@ func (r *relay) begin(side runner) {
 func (r *relay) change(ctx context.Context, one row, change string) {
 	GinkgoHelper()
 	switch change {
-	case creation, onward:
+	case creation, noChange:
 	case deletion:
 		Expect(api.Delete(ctx, example(r.namespace, one.name, nil))).To(Succeed())
 	default:
@@ -134,10 +134,10 @@ func (r *relay) change(ctx context.Context, one row, change string) {
 	}
 }
 
-// alive are the rows that are not given up.
-func (r *relay) alive() (rows []row) {
+// activeRows are the rows that are not given up.
+func (r *relay) activeRows() (rows []row) {
 	for _, one := range r.rows {
-		if r.failed[one.name] == "" {
+		if r.failures[one.name] == "" {
 			rows = append(rows, one)
 		}
 	}
@@ -146,11 +146,11 @@ func (r *relay) alive() (rows []row) {
 
 // await waits until it is so with each row, and does something with it then. Those with which nothing happens any more
 // are given up.
-func (r *relay) await(ctx context.Context, failure string, is func(one row, s *sight) bool, then func(row)) {
+func (r *relay) await(ctx context.Context, failure string, is func(one row, s *observation) bool, then func(row)) {
 	GinkgoHelper()
-	waiting, deadline := r.alive(), time.Now().Add(patience)
+	waiting, deadline := r.activeRows(), time.Now().Add(waitTimeout)
 	for len(waiting) > 0 && time.Now().Before(deadline) {
-		s := r.look(ctx)
+		s := r.observe(ctx)
 		before := len(waiting)
 		waiting = slices.DeleteFunc(waiting, func(one row) bool {
 			met := is(one, s)
@@ -160,14 +160,14 @@ func (r *relay) await(ctx context.Context, failure string, is func(one row, s *s
 			return met
 		})
 		if len(waiting) < before {
-			deadline = time.Now().Add(patience)
+			deadline = time.Now().Add(waitTimeout)
 		}
 		time.Sleep(200 * time.Millisecond) // between two looks at the real API server
 	}
 	for _, one := range waiting {
-		text, _ := json.Marshal(r.look(ctx).objects[one.name])
-		r.failed[one.name] = fmt.Sprintf(
-			"%s: life %d: %s %s: %s %s", one.name, r.number, failure, one.leg(r.number).at,
+		text, _ := json.Marshal(r.observe(ctx).objects[one.name])
+		r.failures[one.name] = fmt.Sprintf(
+			"%s: life %d: %s %s: %s %s", one.name, r.number, failure, one.leg(r.number).killPoint,
 			callsOf(r.runner.calls(), one), text,
 		)
 	}
@@ -176,32 +176,32 @@ func (r *relay) await(ctx context.Context, failure string, is func(one row, s *s
 // judge compares all that was done with what the row wants.
 func (r *relay) judge(ctx context.Context) {
 	GinkgoHelper()
-	s := r.look(ctx)
-	for _, one := range r.alive() {
-		value, deleted := one.during(legs)
-		want, made := slices.Clone(one.want), callsOf(r.past, one)
+	s := r.observe(ctx)
+	for _, one := range r.activeRows() {
+		value, deleted := one.stateDuring(legCount)
+		want, made := slices.Clone(one.want), callsOf(r.pastCalls, one)
 		if !deleted {
-			want = append(want, updated(value, "z")...)
+			want = append(want, updateCalls(value, "z")...)
 		}
 		slices.Sort(want)
-		if one.loose {
+		if one.allowsRepeats {
 			made = slices.Compact(made)
 		}
 		if !slices.Equal(want, made) {
-			r.failed[one.name] = fmt.Sprintf("%s: wanted %v,\n\tbut there were %v", one.name, want, made)
+			r.failures[one.name] = fmt.Sprintf("%s: wanted %v,\n\tbut there were %v", one.name, want, made)
 			continue
 		}
 		if deleted {
 			continue
 		}
-		if difference := r.unlike(s, one); difference != "" {
-			r.failed[one.name] = one.name + ": " + difference
+		if difference := r.describeResidue(s, one); difference != "" {
+			r.failures[one.name] = one.name + ": " + difference
 		}
 	}
 }
 
-// unlike says how the object differs from one that was never left in the middle of anything.
-func (r *relay) unlike(s *sight, one row) string {
+// describeResidue says how the object differs from one that was never left in the middle of anything.
+func (r *relay) describeResidue(s *observation, one row) string {
 	object := s.objects[one.name]
 	annotations := maps.Clone(object.GetAnnotations())
 	if _, kopf := r.runner.(*relayKopf); kopf {
@@ -212,7 +212,7 @@ func (r *relay) unlike(s *sight, one row) string {
 	switch {
 	case !slices.Equal(names, []string{"example.org/note", lastHandled}):
 		return fmt.Sprintf("there are the annotations %v", names)
-	case !closed(object, "z") || field(object) != "z" || result != "anybody":
+	case !isFullyHandled(object, "z") || field(object) != "z" || result != "anybody":
 		return fmt.Sprintf("the object is %v", object.Object)
 	case len(object.GetFinalizers()) != 0:
 		return fmt.Sprintf("there are the finalizers %v", object.GetFinalizers())
@@ -225,10 +225,10 @@ func callsOf(calls []call, one row) (made []string) {
 	for _, c := range calls {
 		id, _, _ := strings.Cut(c.ID, "/")
 		switch {
-		case c.Name != one.name || c.Does == "stopping":
+		case c.Name != one.name || c.Action == "stopping":
 		case id == "w":
 			made = append(made, "w")
-		case c.Does == "return":
+		case c.Action == "return":
 			made = append(made, fmt.Sprintf("%s %s %s→%s", id, c.Reason, c.Old, c.New))
 		}
 	}

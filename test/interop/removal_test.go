@@ -19,9 +19,9 @@ var _ = Describe("An operator of Kopf that was frozen", func() {
 	It("removes records that have been renewed since", func(ctx context.Context) {
 		c := cluster{fmt.Sprintf("removal-%d", GinkgoRandomSeed())}
 		Expect(api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})).To(Succeed())
-		m, log := newMeeting(ctx, c.namespace, "meeting"), gbytes.NewBuffer()
+		m, log := newPeeringFixture(ctx, c.namespace, "meeting"), gbytes.NewBuffer()
 		python := &pythonKopf{options: []string{"--peering=meeting", "--verbose"}, log: log}
-		object := peering.Stored{
+		object := peering.StoredObject{
 			Client: api, Kind: m.object.GroupVersionKind(), Namespace: c.namespace, Name: m.object.GetName(),
 		}
 		put := func(lifetime time.Duration) {

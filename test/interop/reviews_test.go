@@ -48,7 +48,7 @@ func TestReviews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, got := settled(t, one, theirs[i]), settled(t, one, answeredByUs(t, one))
+		want, got := withPatchedObject(t, one, theirs[i]), withPatchedObject(t, one, answeredByUs(t, one))
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("review %d: %s\n-Kopf, +ours:\n%s", i, text, d)
 		}
@@ -174,7 +174,7 @@ func answeredByUs(t *testing.T, one object) (out object) {
 		t.Fatal(err)
 	}
 	for _, d := range all {
-		d.Handler.Call = behaving(t, d.Options.Mapping("behave"))
+		d.Handler.Call = behaviorFunc(t, d.Options.Mapping("behave"))
 		served.Handlers = append(served.Handlers, adapters.New(d.Handler, nil))
 	}
 	in := review.EndpointRequest{}
@@ -182,9 +182,11 @@ func answeredByUs(t *testing.T, one object) (out object) {
 		t.Fatal(err)
 	}
 	if hint, is := one["hint"].(string); is {
-		in.Hint = &hint
+		in.HandlerID = &hint
 	}
-	reviewer := review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}
+	reviewer := review.Reviewer{
+		ServedResources: func() []review.ServedResource { return []review.ServedResource{served} },
+	}
 	response, err := reviewer.Review(t.Context(), in)
 	if err != nil {
 		classes := map[int]string{400: "MissingDataError", 404: "UnknownResourceError"}
@@ -194,8 +196,8 @@ func answeredByUs(t *testing.T, one object) (out object) {
 	return out
 }
 
-// behaving does what the function of the other side does.
-func behaving(t *testing.T, behave vectors.Fields) handlers.Func {
+// behaviorFunc does what the function of the other side does.
+func behaviorFunc(t *testing.T, behave vectors.Fields) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error {
 		if patch := behave.Mapping("patch"); patch != nil {
 			call.Admission.AddMergePatch(object{"spec": object(patch)})
@@ -226,8 +228,8 @@ func roundTrip(t *testing.T, value any) (out any) {
 	return out
 }
 
-// settled is an answer with the object as its patch makes it, in place of the patch: operations may differ.
-func settled(t *testing.T, one, answer object) object {
+// withPatchedObject is an answer with the object as its patch makes it, in place of the patch: operations may differ.
+func withPatchedObject(t *testing.T, one, answer object) object {
 	t.Helper()
 	out, _ := roundTrip(t, answer).(object)
 	verdict, _ := out["response"].(object)

@@ -28,7 +28,7 @@ var (
 
 // patience is how long a test waits without any event: enough for a very slow machine to start either side. Tests end
 // as soon as their condition holds.
-const patience = 5 * time.Minute
+const waitTimeout = 5 * time.Minute
 
 func TestInterop(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -39,7 +39,7 @@ func TestInterop(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyTimeout(waitTimeout)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
 	var err error
@@ -48,7 +48,7 @@ var _ = BeforeSuite(func() {
 	environment = &envtest.Environment{
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
 		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "kopfexamples.yaml")},
-		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout,
 	}
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())

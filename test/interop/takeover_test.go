@@ -45,7 +45,7 @@ func (c cluster) object(ctx context.Context, name string) (*unstructured.Unstruc
 	return object, err
 }
 
-func (c cluster) gone(ctx context.Context, name string) func() (bool, error) {
+func (c cluster) isGone(ctx context.Context, name string) func() (bool, error) {
 	return func() (bool, error) {
 		object, err := c.object(ctx, name)
 		return object == nil && err == nil, err
@@ -76,8 +76,8 @@ func (c cluster) handled(ctx context.Context, name, value string) {
 	}).Should(Equal(value), name)
 }
 
-// whole is all of an object that must not change: its version says so, and the rest says what did.
-func (c cluster) whole(ctx context.Context, name string) map[string]any {
+// snapshot is all of an object that must not change: its version says so, and the rest says what did.
+func (c cluster) snapshot(ctx context.Context, name string) map[string]any {
 	GinkgoHelper()
 	object, err := c.object(ctx, name)
 	Expect(err).NotTo(HaveOccurred())
@@ -85,8 +85,8 @@ func (c cluster) whole(ctx context.Context, name string) map[string]any {
 	return object.Object
 }
 
-// brief is a call without its time.
-func brief(calls []call) []string {
+// withoutTimes is a call without its time.
+func withoutTimes(calls []call) []string {
 	var all []string
 	for _, one := range calls {
 		text, _ := json.Marshal(one.Diff)
@@ -120,7 +120,7 @@ var _ = Describe("Objects", func() {
 		}
 		Eventually(record).Should(HaveKeyWithValue("retries", BeEquivalentTo(1)))
 		first.stop()
-		Expect(brief(first.calls())).To(
+		Expect(withoutTimes(first.calls())).To(
 			ContainElements(
 				"quiet create_fn create retry=0 ", "half retried_fn create retry=0 ", "half create_fn create retry=0 ",
 			),
@@ -129,7 +129,7 @@ var _ = Describe("Objects", func() {
 		Expect(err).NotTo(HaveOccurred())
 		due, err := time.Parse(time.RFC3339Nano, fmt.Sprint(decoded["delayed"]))
 		Expect(err).NotTo(HaveOccurred())
-		before := c.whole(ctx, "quiet")
+		before := c.snapshot(ctx, "quiet")
 
 		By("changing some objects between the operators, and starting the second one")
 		c.edit(ctx, "edited", "b")
@@ -137,11 +137,11 @@ var _ = Describe("Objects", func() {
 		second.start(c.namespace)
 		c.handled(ctx, "edited", "b")
 		c.handled(ctx, "half", "a")
-		Eventually(c.gone(ctx, "doomed")).Should(BeTrue())
+		Eventually(c.isGone(ctx, "doomed")).Should(BeTrue())
 		c.create(ctx, "later") // this object is handled after all others
 		c.handled(ctx, "later", "a")
 		second.stop()
-		Expect(brief(second.calls())).To(Equal([]string{
+		Expect(withoutTimes(second.calls())).To(Equal([]string{
 			"doomed delete_fn delete retry=0 ",
 			`edited field_fn/spec.field update retry=0 [["change",[],"a","b"]]`,
 			`edited update_fn update retry=0 [["change",["spec","field"],"a","b"]]`,
@@ -153,7 +153,7 @@ var _ = Describe("Objects", func() {
 				Expect(one.At).To(BeNumerically(">=", float64(due.UnixMicro())/1e6), "not before it is due")
 			}
 		}
-		Expect(c.whole(ctx, "quiet")).To(
+		Expect(c.snapshot(ctx, "quiet")).To(
 			Equal(before), "nothing is written to an object of which nothing is to be done",
 		)
 
@@ -163,24 +163,25 @@ var _ = Describe("Objects", func() {
 		c.handled(ctx, "edited", "c")
 		c.create(ctx, "last")
 		c.handled(ctx, "last", "a")
-		Expect(brief(third.calls())).To(Equal([]string{
+		Expect(withoutTimes(third.calls())).To(Equal([]string{
 			`edited field_fn/spec.field update retry=0 [["change",[],"b","c"]]`,
 			`edited update_fn update retry=0 [["change",["spec","field"],"b","c"]]`,
 			"last create_fn create retry=0 ", "last field_fn/spec.field create retry=0 ",
 		}))
-		Expect(c.whole(ctx, "quiet")).To(Equal(before))
+		Expect(c.snapshot(ctx, "quiet")).To(Equal(before))
 		for _, name := range []string{"quiet", "edited", "half", "later", "last"} {
-			Expect(c.whole(ctx, name)["status"]).To(
+			Expect(c.snapshot(ctx, name)["status"]).To(
 				HaveKeyWithValue("create_fn", HaveKeyWithValue("by", "anybody")), name,
 			)
 			Expect(api.Delete(ctx, example(c.namespace, name, nil))).To(Succeed())
-			Eventually(c.gone(ctx, name)).Should(BeTrue())
+			Eventually(c.isGone(ctx, name)).Should(BeTrue())
 		}
 		third.stop()
 	},
-		Entry("from Kopf to ours, typed, and back", &pythonKopf{}, &ours{typed: true}, &pythonKopf{}),
-		Entry("from Kopf to ours, dynamic, and back", &pythonKopf{}, &ours{}, &pythonKopf{}),
-		Entry("from ours, dynamic, to Kopf, and back", &ours{}, &pythonKopf{}, &ours{}),
-		Entry("from ours, typed, to Kopf, and back", &ours{typed: true}, &pythonKopf{}, &ours{typed: true}),
+		Entry("from Kopf to ours, typed, and back", &pythonKopf{}, &goOperator{isTyped: true}, &pythonKopf{}),
+		Entry("from Kopf to ours, dynamic, and back", &pythonKopf{}, &goOperator{}, &pythonKopf{}),
+		Entry("from ours, dynamic, to Kopf, and back", &goOperator{}, &pythonKopf{}, &goOperator{}),
+		Entry("from ours, typed, to Kopf, and back", &goOperator{isTyped: true}, &pythonKopf{},
+			&goOperator{isTyped: true}),
 	)
 })

@@ -6,5 +6,5 @@
 // never builds or runs the sources, so it also checks code that does not compile yet or is meant for another platform.
 //
 // Its neighbours are the linters (.golangci.yml), which see one package at a time. To give a new package its place,
-// edit [House] in plan.go.
+// edit [RepositoryPlan] in plan.go.
 package layers

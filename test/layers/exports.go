@@ -2,31 +2,31 @@ package layers
 
 import "fmt"
 
-// MaxExports is how many exported names a package may have unless its [Place] says otherwise.
+// MaxExports is how many exported names a package may have unless its [PackageRule] says otherwise.
 const MaxExports = 25
 
 // Figure is the number of exported names of one package, and what its place allows.
 type Figure struct {
-	Dir         string
-	Exports, Of int
+	Dir            string
+	Exports, Limit int
 }
 
 // Exports counts the exported names of the root module's packages as go doc lists them: without methods; a group of
 // constants or variables counts once, and constants of an exported type count with it. Kits have no limit, and are left
-// out, as are packages without a place, which [Walls] reports.
+// out, as are packages without a place, which [CheckImports] reports.
 func Exports(tree *Tree, plan Plan) []Figure {
 	var figures []Figure
 	for _, p := range tree.Packages {
-		place, ok := plan.place(p.Dir)
-		if p.Nested || !ok || place.Kit || p.Name == "main" {
+		place, ok := plan.ruleFor(p.Dir)
+		if p.IsNested || !ok || place.IsTestKit || p.Name == "main" {
 			continue
 		}
-		figure := Figure{Dir: p.Dir, Of: MaxExports}
+		figure := Figure{Dir: p.Dir, Limit: MaxExports}
 		if place.Exports > 0 {
-			figure.Of = place.Exports
+			figure.Limit = place.Exports
 		}
 		for _, f := range p.Files {
-			if !f.Test {
+			if !f.IsTest {
 				figure.Exports += len(f.Exports)
 			}
 		}
@@ -35,14 +35,14 @@ func Exports(tree *Tree, plan Plan) []Figure {
 	return figures
 }
 
-// Crowds reports the packages with more exported names than their places allow.
-func Crowds(tree *Tree, plan Plan) []Breach {
+// CheckExportCounts reports the packages with more exported names than their places allow.
+func CheckExportCounts(tree *Tree, plan Plan) []Breach {
 	var found []Breach
 	for _, f := range Exports(tree, plan) {
-		if f.Exports > f.Of {
+		if f.Exports > f.Limit {
 			found = append(found, Breach{f.Dir, fmt.Sprintf(
 				"the package exports %d names: %d are enough; unexport some, or make two packages of it",
-				f.Exports, f.Of)})
+				f.Exports, f.Limit)})
 		}
 	}
 	return found

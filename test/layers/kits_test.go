@@ -12,10 +12,10 @@ func TestKits(t *testing.T) {
 	plan := layers.Plan{
 		{Dir: "ground/internal/deep", Layer: 0},
 		{Dir: "ground", Layer: 1},
-		{Dir: "kit", Layer: 2, Kit: true},
+		{Dir: "kit", Layer: 2, IsTestKit: true},
 		{Dir: "kit/more", Layer: 1},
-		{Dir: "kit/marked", Layer: 1, Kit: true},
-		{Dir: "test/...", Layer: 3, Kit: true, Rooms: true},
+		{Dir: "kit/marked", Layer: 1, IsTestKit: true},
+		{Dir: "test/...", Layer: 3, IsTestKit: true, GroupsByFolder: true},
 	}
 	uses := func(name, what string) string { return "package " + name + "\nimport _ \"" + what + "\"\n" }
 	cases := map[string]struct {
@@ -62,7 +62,7 @@ func TestKits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := layers.Kits(load(t, tc.files), plan)
+			got := layers.CheckTestKits(load(t, tc.files), plan)
 			if diff := cmp.Diff(tc.want, texts(got), prefixes()); diff != "" {
 				t.Errorf("%s\nKits(...): -want, +got:\n%s", tc.reason, diff)
 			}

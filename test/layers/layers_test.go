@@ -16,16 +16,20 @@ func TestThisRepository(t *testing.T) {
 	if len(tree.Packages) == 0 {
 		t.Fatal("no packages were found: the checks below would pass for nothing")
 	}
-	t.Run("walls", func(t *testing.T) { report(t, layers.Walls(tree, layers.House)) })
-	t.Run("kits", func(t *testing.T) { report(t, layers.Kits(tree, layers.House)) })
+	t.Run("walls", func(t *testing.T) { report(t, layers.CheckImports(tree, layers.RepositoryPlan)) })
+	t.Run("kits", func(t *testing.T) { report(t, layers.CheckTestKits(tree, layers.RepositoryPlan)) })
 	t.Run("exports", func(t *testing.T) {
-		for _, f := range layers.Exports(tree, layers.House) {
-			t.Logf("%3d of %d exported names in %s", f.Exports, f.Of, f.Dir)
+		for _, f := range layers.Exports(tree, layers.RepositoryPlan) {
+			t.Logf("%3d of %d exported names in %s", f.Exports, f.Limit, f.Dir)
 		}
-		report(t, layers.Crowds(tree, layers.House))
+		report(t, layers.CheckExportCounts(tree, layers.RepositoryPlan))
 	})
-	t.Run("families", func(t *testing.T) { report(t, layers.Leaks(tree, layers.House, layers.Families)) })
-	t.Run("guards", func(t *testing.T) { report(t, layers.Guards(tree, layers.House, layers.Doors)) })
+	t.Run("families", func(t *testing.T) {
+		report(t, layers.CheckRestrictedTypes(tree, layers.RepositoryPlan, layers.RestrictedFamily))
+	})
+	t.Run("guards", func(t *testing.T) {
+		report(t, layers.CheckPanicGuards(tree, layers.RepositoryPlan, layers.GuardedFuncs))
+	})
 	t.Run("rules", func(t *testing.T) { report(t, layers.Rules(tree)) })
 	t.Run("promises", func(t *testing.T) { report(t, layers.Promises(tree, layers.Promised)) })
 	t.Run("replacements", func(t *testing.T) {

@@ -41,10 +41,11 @@ func TestExports(t *testing.T) {
 			},
 		},
 	}
-	plan := append(layers.Plan{{Dir: "roof", Layer: 2, Exports: 2}}, small...)
+	plan := append(layers.Plan{{Dir: "roof", Layer: 2, Exports: 2}}, samplePlan...)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, texts(layers.Crowds(load(t, tc.files), plan)), prefixes()); diff != "" {
+			if diff := cmp.Diff(tc.want, texts(layers.CheckExportCounts(load(t, tc.files), plan)),
+				prefixes()); diff != "" {
 				t.Errorf("%s\nCrowds(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -110,13 +111,13 @@ func TestLeaks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.files["ground/a.go"] = secret
-			rule := layers.Secret{
-				Dir: "ground", Type: "Family", Known: []string{"ground", "cellar", "middle/known.go"},
+			rule := layers.RestrictedType{
+				Dir: "ground", Type: "Family", AllowedPaths: []string{"ground", "cellar", "middle/known.go"},
 			}
 			if tc.files["middle/former.go"] != "" {
-				rule.Former = []string{"middle/former.go"}
+				rule.ExemptFiles = []string{"middle/former.go"}
 			}
-			got := layers.Leaks(load(t, tc.files), small, rule)
+			got := layers.CheckRestrictedTypes(load(t, tc.files), samplePlan, rule)
 			if diff := cmp.Diff(tc.want, texts(got), prefixes()); diff != "" {
 				t.Errorf("%s\nLeaks(...): -want, +got:\n%s", tc.reason, diff)
 			}

@@ -10,17 +10,17 @@ import (
 // describe notes what the rules want to know of one parsed file.
 func describe(name, text string, positions *token.FileSet, parsed *ast.File) File {
 	file := File{
-		Path:      name,
-		Test:      strings.HasSuffix(name, "_test.go"),
-		Generated: ast.IsGenerated(parsed),
-		Comment:   strings.TrimSpace(parsed.Doc.Text()),
-		Lines:     strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
-		Funcs:     functions(positions, parsed),
-		Guards:    guarded(positions, parsed),
+		Path:        name,
+		IsTest:      strings.HasSuffix(name, "_test.go"),
+		IsGenerated: ast.IsGenerated(parsed),
+		Comment:     strings.TrimSpace(parsed.Doc.Text()),
+		Lines:       strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
+		Funcs:       functions(positions, parsed),
+		Guards:      guardedIn(positions, parsed),
 	}
 	file.Exports, file.Constants = exports(parsed)
 	file.Mentions = mentions(positions, parsed)
-	file.Long = overlong(text, MaxColumns)
+	file.LongLines = overlong(text, MaxColumns)
 	for _, spec := range parsed.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -38,7 +38,7 @@ func functions(positions *token.FileSet, parsed *ast.File) []Func {
 		var name string
 		switch node := node.(type) {
 		case *ast.FuncDecl:
-			name = declared(node)
+			name = funcName(node)
 		case *ast.FuncLit:
 			name = "func literal"
 		default:
@@ -51,8 +51,8 @@ func functions(positions *token.FileSet, parsed *ast.File) []Func {
 	return found
 }
 
-// declared names a function the way a reader would look for it.
-func declared(decl *ast.FuncDecl) string {
+// funcName names a function the way a reader would look for it.
+func funcName(decl *ast.FuncDecl) string {
 	if decl.Recv == nil || len(decl.Recv.List) == 0 {
 		return decl.Name.Name
 	}

@@ -2,82 +2,88 @@ package layers
 
 import "strings"
 
-// Place is where one package, or one whole folder, stands in the house.
-type Place struct {
+// PackageRule is where one package, or one whole folder, stands in the house.
+type PackageRule struct {
 	// Dir is the folder, relative to the root of the repository. A trailing
 	// "/..." makes it stand for every package in and under the folder.
 	Dir string
 	// Layer is the height, 0 at the bottom.
 	Layer int
-	// Kit marks packages that exist for tests: they may import test
+	// IsTestKit marks packages that exist for tests: they may import test
 	// frameworks, and no product code may import them.
-	Kit bool
-	// Only lists import prefixes that are allowed from outside of the module
+	IsTestKit bool
+	// AllowedImports lists import prefixes that are allowed from outside of the module
 	// and the standard library. Nil allows everything, an empty list nothing.
-	Only []string
-	// Rooms says that the first folder below Dir is what counts as one
+	AllowedImports []string
+	// GroupsByFolder says that the first folder below Dir is what counts as one
 	// neighbour: packages of one room may import each other freely.
-	Rooms bool
+	GroupsByFolder bool
 	// Exports is how many exported names the package may have; [MaxExports] if
 	// it is zero.
 	Exports int
 }
 
 // Plan is the list of places; the most specific one decides.
-type Plan []Place
+type Plan []PackageRule
 
 const (
 	layerExamples = 16
 	layerTests    = 17
 )
 
-// pure is what packages that work on JSON values alone may use: nothing that
+// standardLibraryAnd is what packages that work on JSON values alone may use: nothing that
 // could talk to a cluster.
-func pure(more ...string) []string { return append([]string{}, more...) }
+func standardLibraryAnd(more ...string) []string { return append([]string{}, more...) }
 
 // House is the plan of this repository, bottom up. A listed package that does
 // not exist (yet) is fine; an existing one that is not listed is a breach.
-var House = Plan{
-	{Dir: "reconcilers/manual", Layer: 0, Only: pure()},
-	{Dir: "storage", Layer: 1, Only: pure("sigs.k8s.io/json")},
-	{Dir: "storage/asciijson", Layer: 1, Only: pure()},
-	{Dir: "storage/diff", Layer: 0, Only: pure()},
-	{Dir: "storage/jsontext", Layer: 0, Only: pure("sigs.k8s.io/json")},
-	{Dir: "storage/keys", Layer: 1, Only: pure(
+var RepositoryPlan = Plan{
+	{Dir: "reconcilers/manual", Layer: 0, AllowedImports: standardLibraryAnd()},
+	{Dir: "storage", Layer: 1, AllowedImports: standardLibraryAnd("sigs.k8s.io/json")},
+	{Dir: "storage/asciijson", Layer: 1, AllowedImports: standardLibraryAnd()},
+	{Dir: "storage/diff", Layer: 0, AllowedImports: standardLibraryAnd()},
+	{Dir: "storage/jsontext", Layer: 0, AllowedImports: standardLibraryAnd("sigs.k8s.io/json")},
+	{Dir: "storage/keys", Layer: 1, AllowedImports: standardLibraryAnd(
 		"golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation",
 	)},
 	{Dir: "facade/internal/credentials", Layer: 1},
-	{Dir: "facade/facadetest/internal/normal", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
+	{Dir: "facade/facadetest/internal/normal", Layer: 1, IsTestKit: true,
+		AllowedImports: standardLibraryAnd("github.com/google/go-cmp/cmp")},
 	{Dir: "webhooks/certificates", Layer: 2},
-	{Dir: "test/python", Layer: 0, Kit: true, Only: pure()},
-	{Dir: "test/genuine", Layer: 1, Kit: true},
-	{Dir: "test/benchmarks/objects", Layer: 0, Kit: true},
-	{Dir: "test/growth", Layer: 0, Kit: true},
-	{Dir: "test/logkeys", Layer: 0, Kit: true},
+	{Dir: "test/python", Layer: 0, IsTestKit: true, AllowedImports: standardLibraryAnd()},
+	{Dir: "test/genuine", Layer: 1, IsTestKit: true},
+	{Dir: "test/benchmarks/objects", Layer: 0, IsTestKit: true},
+	{Dir: "test/growth", Layer: 0, IsTestKit: true},
+	{Dir: "test/logkeys", Layer: 0, IsTestKit: true},
 	{Dir: "reconcilers/logging", Layer: 1},
-	{Dir: "reconcilers/panics", Layer: 1, Only: pure()},
+	{Dir: "reconcilers/panics", Layer: 1, AllowedImports: standardLibraryAnd()},
 	{Dir: "reconcilers/rawclient", Layer: 1},
-	{Dir: "reconcilers/discovery/discoverytest", Layer: 1, Kit: true},
+	{Dir: "reconcilers/discovery/discoverytest", Layer: 1, IsTestKit: true},
 	{Dir: "reconcilers/internal/resync", Layer: 1},
 	{Dir: "reconcilers/internal/transport", Layer: 2},
-	{Dir: "facade/facadetest/internal/standstill", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
-	{Dir: "facade/facadetest/memapi/internal/schemas", Layer: 1, Kit: true},
-	{Dir: "facade/facadetest/memapi", Layer: 2, Kit: true},
-	{Dir: "facade/facadetest/internal/reviewing", Layer: 3, Kit: true},
-	{Dir: "test/vectors", Layer: 0, Kit: true},
+	{Dir: "facade/facadetest/internal/standstill", Layer: 1, IsTestKit: true,
+		AllowedImports: standardLibraryAnd("github.com/google/go-cmp/cmp")},
+	{Dir: "facade/facadetest/memapi/internal/schemas", Layer: 1, IsTestKit: true},
+	{Dir: "facade/facadetest/memapi", Layer: 2, IsTestKit: true},
+	{Dir: "facade/facadetest/internal/reviewing", Layer: 3, IsTestKit: true},
+	{Dir: "test/vectors", Layer: 0, IsTestKit: true},
 
 	{Dir: "facade/internal/connection", Layer: 2},
 	{Dir: "facade/internal/console", Layer: 2},
-	{Dir: "storage/diffbase", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
-	{Dir: "storage/progress", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
+	{Dir: "storage/diffbase", Layer: 2, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
+		"k8s.io/apimachinery/pkg/util/json")},
+	{Dir: "storage/progress", Layer: 2, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
+		"k8s.io/apimachinery/pkg/util/json")},
 
-	{Dir: "storage/controls", Layer: 3, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
+	{Dir: "storage/controls", Layer: 3, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
+		"k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "facade/internal/annotating", Layer: 4},
 	{Dir: "facade/internal/freezing", Layer: 4},
 	{Dir: "peering", Layer: 3},
-	{Dir: "test/vectors/progresstest", Layer: 3, Kit: true},
+	{Dir: "test/vectors/progresstest", Layer: 3, IsTestKit: true},
 	{Dir: "reconcilers/cause", Layer: 3},
-	{Dir: "reconcilers/conditions", Layer: 3, Only: pure("k8s.io/apimachinery/pkg/util/validation")},
+	{Dir: "reconcilers/conditions", Layer: 3,
+		AllowedImports: standardLibraryAnd("k8s.io/apimachinery/pkg/util/validation")},
 	{Dir: "reconcilers/discovery", Layer: 3, Exports: 26},
 	{Dir: "reconcilers/namespaces", Layer: 3},
 	{Dir: "reconcilers/patching", Layer: 3},
@@ -85,13 +91,14 @@ var House = Plan{
 	{Dir: "reconcilers/requirements", Layer: 3},
 	{Dir: "reconcilers/internal/source", Layer: 3},
 	{Dir: "reconcilers/compact", Layer: 2},
-	{Dir: "reconcilers/compact/compacttest", Layer: 3, Kit: true},
+	{Dir: "reconcilers/compact/compacttest", Layer: 3, IsTestKit: true},
 	{Dir: "reconcilers/internal/informers", Layer: 4},
-	{Dir: "reconcilers/health", Layer: 3, Only: pure()},
-	{Dir: "reconcilers/metrics", Layer: 3, Only: pure("github.com/prometheus/client_golang/prometheus")},
+	{Dir: "reconcilers/health", Layer: 3, AllowedImports: standardLibraryAnd()},
+	{Dir: "reconcilers/metrics", Layer: 3,
+		AllowedImports: standardLibraryAnd("github.com/prometheus/client_golang/prometheus")},
 	{Dir: "reconcilers/storages", Layer: 3},
 
-	{Dir: "test/vectors/diffbasetest", Layer: 4, Kit: true},
+	{Dir: "test/vectors/diffbasetest", Layer: 4, IsTestKit: true},
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
@@ -102,7 +109,7 @@ var House = Plan{
 	{Dir: "facade/internal/commandline", Layer: 11},
 	{Dir: "facade/internal/inspection", Layer: 10},
 	{Dir: "reconcilers/execution", Layer: 5, Exports: 27},
-	{Dir: "test/vectors/declared", Layer: 5, Kit: true},
+	{Dir: "test/vectors/declared", Layer: 5, IsTestKit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 5},
 	{Dir: "webhooks/configurations", Layer: 5},
 	{Dir: "webhooks/tunnels", Layer: 5},
@@ -113,10 +120,10 @@ var House = Plan{
 	{Dir: "facade/internal/kit", Layer: 10},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
-	{Dir: "reconcilers/journal/journaltest", Layer: 8, Kit: true},
+	{Dir: "reconcilers/journal/journaltest", Layer: 8, IsTestKit: true},
 	{Dir: "reconcilers/journal/console", Layer: 9},
 	{Dir: "facade/internal/tracing", Layer: 6},
-	{Dir: "test/vectors/executiontest", Layer: 6, Kit: true},
+	{Dir: "test/vectors/executiontest", Layer: 6, IsTestKit: true},
 
 	{Dir: "reconcilers/kind", Layer: 7},
 
@@ -128,7 +135,7 @@ var House = Plan{
 	{Dir: "reconcilers/owned", Layer: 8},
 	{Dir: "webhooks/review", Layer: 8},
 	{Dir: "webhooks/internal/server", Layer: 9},
-	{Dir: "webhooks/tunnels/tunnelstest", Layer: 9, Kit: true},
+	{Dir: "webhooks/tunnels/tunnelstest", Layer: 9, IsTestKit: true},
 	{Dir: "webhooks/admission", Layer: 10},
 
 	{Dir: "reconcilers/memory", Layer: 9},
@@ -138,20 +145,20 @@ var House = Plan{
 	{Dir: "facade/internal/program", Layer: 13},
 	{Dir: "facade/internal/reviews", Layer: 13},
 	{Dir: "facade", Layer: 14, Exports: 115},
-	{Dir: "facade/facadetest", Layer: 15, Kit: true},
-	{Dir: "facade/facadetest/devcluster/...", Layer: 16, Kit: true},
-	{Dir: "facade/facadetest/explorer", Layer: 16, Kit: true},
+	{Dir: "facade/facadetest", Layer: 15, IsTestKit: true},
+	{Dir: "facade/facadetest/devcluster/...", Layer: 16, IsTestKit: true},
+	{Dir: "facade/facadetest/explorer", Layer: 16, IsTestKit: true},
 
-	{Dir: "examples/...", Layer: layerExamples, Rooms: true},
+	{Dir: "examples/...", Layer: layerExamples, GroupsByFolder: true},
 	{Dir: "examples/getting-started/api/v1", Layer: layerExamples - 1}, // the type of all lessons
-	{Dir: "examples/lessons/session", Layer: layerExamples, Kit: true},
-	{Dir: "test/...", Layer: layerTests, Kit: true, Rooms: true},
+	{Dir: "examples/lessons/session", Layer: layerExamples, IsTestKit: true},
+	{Dir: "test/...", Layer: layerTests, IsTestKit: true, GroupsByFolder: true},
 }
 
-// place finds where a folder stands: an exact entry wins over a folder's, a
+// ruleFor finds where a folder stands: an exact entry wins over a folder's, a
 // deeper folder over a shallower one.
-func (p Plan) place(dir string) (Place, bool) {
-	var best Place
+func (p Plan) ruleFor(dir string) (PackageRule, bool) {
+	var best PackageRule
 	found := false
 	for _, one := range p {
 		if one.Dir == dir {
@@ -165,10 +172,10 @@ func (p Plan) place(dir string) (Place, bool) {
 	return best, found
 }
 
-// room names the neighbour that dir belongs to at its place.
-func (p Place) room(dir string) string {
+// groupOf names the neighbour that dir belongs to at its place.
+func (p PackageRule) groupOf(dir string) string {
 	root := strings.TrimSuffix(p.Dir, "/...")
-	if !p.Rooms || dir == root {
+	if !p.GroupsByFolder || dir == root {
 		return dir
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, root+"/"), "/")

@@ -40,7 +40,7 @@ func Promises(tree *Tree, promised []string) []Breach {
 			case !public && !says:
 				found = append(found, Breach{f.Path, "begin the package comment with: " + NotPublic})
 			}
-			if !f.Test {
+			if !f.IsTest {
 				found = append(found, importsOfTests(tree, f)...)
 			}
 		}

@@ -71,7 +71,7 @@ func TestReplacements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []layers.Breach{{Where: "p/go.mod", What: "a released module has a replace: use its go.work instead"}}
+	want := []layers.Breach{{Location: "p/go.mod", Message: "a released module has a replace: use its go.work instead"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}

@@ -26,7 +26,7 @@ func Rules(tree *Tree) []Breach {
 	for _, p := range tree.Packages {
 		found = append(found, undocumented(p)...)
 		for _, f := range p.Files {
-			if !f.Generated {
+			if !f.IsGenerated {
 				found = append(found, oversized(f)...)
 			}
 		}
@@ -41,13 +41,13 @@ func oversized(f File) []Breach {
 			found, Breach{f.Path, fmt.Sprintf("the file has %d lines: cut it below %d", f.Lines, MaxFileLines)},
 		)
 	}
-	for _, line := range f.Long {
+	for _, line := range f.LongLines {
 		where := fmt.Sprintf("%s:%d", f.Path, line.Number)
 		found = append(found, Breach{where, fmt.Sprintf(
 			"the line has %d columns: break it at %d or before", line.Columns, MaxColumns)})
 	}
 	for _, fn := range f.Funcs {
-		if !f.Test && fn.Lines > MaxFuncLines {
+		if !f.IsTest && fn.Lines > MaxFuncLines {
 			where := fmt.Sprintf("%s:%d", f.Path, fn.Line)
 			found = append(
 				found,
@@ -64,11 +64,11 @@ func undocumented(p Package) []Breach {
 	anywhere := p.Name == "main" || within(p.Dir, "examples") || within(p.Dir, "test")
 	onlyTests := true
 	for _, f := range p.Files {
-		onlyTests = onlyTests && f.Test
+		onlyTests = onlyTests && f.IsTest
 	}
 	for _, f := range p.Files {
 		home := path.Base(f.Path) == "doc.go"
-		if f.Comment != "" && (home || onlyTests || anywhere && !f.Test) {
+		if f.Comment != "" && (home || onlyTests || anywhere && !f.IsTest) {
 			return nil
 		}
 	}

@@ -23,9 +23,9 @@ type Tree struct {
 type Package struct {
 	// Dir is the folder relative to the root, "." for the root itself.
 	Dir string
-	// Nested says that the folder belongs to another module, one that has a
+	// IsNested says that the folder belongs to another module, one that has a
 	// go.mod of its own below the root.
-	Nested bool
+	IsNested bool
 	// Name is the name in the package clauses, without "_test".
 	Name  string
 	Files []File
@@ -35,8 +35,8 @@ type Package struct {
 type File struct {
 	// Path is relative to the root of the repository.
 	Path string
-	// Test is true for a _test.go file, Generated for one that a tool has written.
-	Test, Generated bool
+	// IsTest is true for a _test.go file, Generated for one that a tool has written.
+	IsTest, IsGenerated bool
 	// Comment is the text of the package comment.
 	Comment string
 	// Lines counts the lines of the file, blank ones and comments included.
@@ -49,8 +49,8 @@ type File struct {
 	Exports   []string
 	Constants []Constant
 	Mentions  []Mention
-	// Long are the lines of more than [MaxColumns].
-	Long []Line
+	// LongLines are the lines of more than [MaxColumns].
+	LongLines []Line
 }
 
 // Line is one line by its number, and how many columns it has.
@@ -149,7 +149,8 @@ func (l *loader) add(name string) error {
 	}
 	dir := path.Dir(name)
 	if l.packages[dir] == nil {
-		l.packages[dir] = &Package{Dir: dir, Nested: l.nested[dir], Name: strings.TrimSuffix(parsed.Name.Name, "_test")}
+		l.packages[dir] = &Package{Dir: dir, IsNested: l.nested[dir],
+			Name: strings.TrimSuffix(parsed.Name.Name, "_test")}
 	}
 	l.packages[dir].Files = append(l.packages[dir].Files, describe(name, string(text), positions, parsed))
 	return nil

@@ -27,7 +27,7 @@ func ForeignTypes(sources fs.FS, promised []string) ([]Breach, error) {
 			return nil, fmt.Errorf("reading the promised package %s: %w", dir, err)
 		}
 		s.check()
-		found = append(found, s.found...)
+		found = append(found, s.breaches...)
 	}
 	return found, nil
 }
@@ -41,8 +41,8 @@ type surface struct {
 	// decls are the exported functions, constants and variables with the imports of their file.
 	decls []declaration
 	// pending are the names of types to check. Each is removed from types when it is checked.
-	pending []string
-	found   []Breach
+	pending  []string
+	breaches []Breach
 }
 
 type declaration struct {
@@ -100,7 +100,7 @@ func (s *surface) importsOf(parsed *ast.File) map[string]string {
 func (s *surface) add(decl ast.Decl, imports map[string]string) {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		switch owner, _, isMethod := strings.Cut(declared(decl), "."); {
+		switch owner, _, isMethod := strings.Cut(funcName(decl), "."); {
 		case !decl.Name.IsExported():
 		case isMethod:
 			known := s.types[owner]
@@ -200,7 +200,7 @@ func (s *surface) mention(selector *ast.SelectorExpr, imports map[string]string)
 		return
 	}
 	at := s.files.Position(selector.Pos())
-	s.found = append(s.found, Breach{
+	s.breaches = append(s.breaches, Breach{
 		fmt.Sprintf("%s:%d", at.Filename, at.Line),
 		fmt.Sprintf("the public API mentions %s of %s, which is not promised", selector.Sel.Name, dir),
 	})

@@ -13,22 +13,22 @@ import (
 // a key twice, at any level.
 func Unique(t testing.TB, log logr.Logger) logr.Logger {
 	t.Helper()
-	seen := &doubles{}
+	seen := &duplicateKeyLines{}
 	t.Cleanup(func() {
 		for _, line := range seen.all() {
 			t.Errorf("a log line has a key twice: %s", line)
 		}
 	})
-	return logr.New(&sink{inner: log.GetSink(), seen: seen})
+	return logr.New(&sink{inner: log.GetSink(), duplicates: seen})
 }
 
-// doubles are the lines that had a key twice.
-type doubles struct {
+// duplicateKeyLines are the lines that had a key twice.
+type duplicateKeyLines struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *doubles) add(line string) {
+func (d *duplicateKeyLines) add(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !slices.Contains(d.lines, line) {
@@ -36,16 +36,16 @@ func (d *doubles) add(line string) {
 	}
 }
 
-func (d *doubles) all() []string {
+func (d *duplicateKeyLines) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.lines)
 }
 
 type sink struct {
-	inner logr.LogSink // nil drops all lines
-	seen  *doubles
-	keys  []string
+	inner      logr.LogSink // nil drops all lines
+	duplicates *duplicateKeyLines
+	keys       []string
 }
 
 var _ logr.LogSink = (*sink)(nil)
@@ -58,7 +58,7 @@ func (s *sink) Enabled(int) bool { return true }
 
 // Info looks at a line.
 func (s *sink) Info(level int, message string, values ...any) {
-	s.look(message, values)
+	s.checkKeys(message, values)
 	if s.inner != nil && s.inner.Enabled(level) {
 		s.inner.Info(level, message, values...)
 	}
@@ -66,7 +66,7 @@ func (s *sink) Info(level int, message string, values ...any) {
 
 // Error looks at a line, which has the error under a key of its own.
 func (s *sink) Error(err error, message string, values ...any) {
-	s.look(message, append([]any{"error", err}, values...))
+	s.checkKeys(message, append([]any{"error", err}, values...))
 	if s.inner != nil {
 		s.inner.Error(err, message, values...)
 	}
@@ -74,7 +74,7 @@ func (s *sink) Error(err error, message string, values ...any) {
 
 // WithValues takes the keys.
 func (s *sink) WithValues(values ...any) logr.LogSink {
-	own := &sink{inner: s.inner, seen: s.seen, keys: append(slices.Clip(s.keys), keysOf(values)...)}
+	own := &sink{inner: s.inner, duplicates: s.duplicates, keys: append(slices.Clip(s.keys), keysOf(values)...)}
 	if s.inner != nil {
 		own.inner = s.inner.WithValues(values...)
 	}
@@ -90,11 +90,11 @@ func (s *sink) WithName(name string) logr.LogSink {
 	return &own
 }
 
-func (s *sink) look(message string, values []any) {
+func (s *sink) checkKeys(message string, values []any) {
 	var known []string
 	for _, key := range slices.Concat(s.keys, keysOf(values)) {
 		if slices.Contains(known, key) {
-			s.seen.add(fmt.Sprintf("%s: %s", message, key))
+			s.duplicates.add(fmt.Sprintf("%s: %s", message, key))
 		}
 		known = append(known, key)
 	}

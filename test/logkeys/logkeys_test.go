@@ -11,18 +11,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
-// failing keeps what a test would fail for.
-type failing struct {
+// failureRecorder keeps what a test would fail for.
+type failureRecorder struct {
 	testing.TB
 	failures []any
-	ends     []func()
+	cleanups []func()
 }
 
-func (f *failing) Helper() {}
+func (f *failureRecorder) Helper() {}
 
-func (f *failing) Cleanup(end func()) { f.ends = append(f.ends, end) }
+func (f *failureRecorder) Cleanup(end func()) { f.cleanups = append(f.cleanups, end) }
 
-func (f *failing) Errorf(_ string, args ...any) { f.failures = append(f.failures, args...) }
+func (f *failureRecorder) Errorf(_ string, args ...any) { f.failures = append(f.failures, args...) }
 
 func TestUnique(t *testing.T) {
 	cases := map[string]struct {
@@ -50,9 +50,9 @@ func TestUnique(t *testing.T) {
 			"nobody": logr.Discard(), "somebody": funcr.New(func(string, string) {}, funcr.Options{}),
 		} {
 			t.Run(name+" to "+which, func(t *testing.T) {
-				f := &failing{TB: t}
+				f := &failureRecorder{TB: t}
 				tc.log(logkeys.Unique(f, log))
-				for _, end := range f.ends {
+				for _, end := range f.cleanups {
 					end()
 				}
 				if d := cmp.Diff(tc.want, f.failures); d != "" {

@@ -16,8 +16,8 @@ var errBusy = errors.New("the cloud is busy")
 
 // call is a mistake in a handler: the operator runs and logs an error.
 type call struct {
-	name string
-	make kopf.ChangeFunc[*deployment]
+	name    string
+	handler kopf.ChangeFunc[*deployment]
 }
 
 var calls = []call{

@@ -77,16 +77,16 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 		if !strings.Contains(err.Error(), manual.Mistakes) {
 			t.Errorf("the error does not refer to the page with the mistakes: %v", err)
 		}
-		return anywhere(err.Error())
+		return withoutLocations(err.Error())
 	}
 	return ""
 }
 
 // place is where a mistake is; it changes with every line above it.
-var place = regexp.MustCompile(`mistakes/\w+_test\.go:\d+`)
+var sourceLocation = regexp.MustCompile(`mistakes/\w+_test\.go:\d+`)
 
-func anywhere(text string) string {
-	text = strings.ReplaceAll(place.ReplaceAllString(text, "main.go:7"), "; see "+manual.Mistakes, "")
+func withoutLocations(text string) string {
+	text = strings.ReplaceAll(sourceLocation.ReplaceAllString(text, "main.go:7"), "; see "+manual.Mistakes, "")
 	lines := strings.Split(strings.TrimPrefix(text, `setting up operator "demo.example.org": `), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimPrefix(line, "main.go:7: ")
@@ -98,7 +98,7 @@ func anywhere(text string) string {
 // what its log says of the handler.
 func run(t *testing.T, fn kopf.ChangeFunc[*deployment]) string {
 	t.Helper()
-	log := newTold()
+	log := newHandlerLog()
 	synctest.Test(t, func(t *testing.T) {
 		server := server()
 		m, err := ctrl.NewManager(memapi.Config(server), options(logr.New(log)))

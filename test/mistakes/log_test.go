@@ -12,12 +12,12 @@ import (
 // handlerLog records the log lines of handlers as users read them: the message, the error, and the values other than
 // the object and the attempt.
 type handlerLog struct {
-	mu    *sync.Mutex
-	lines *strings.Builder
-	known []any
+	mu     *sync.Mutex
+	lines  *strings.Builder
+	values []any
 }
 
-func newTold() handlerLog { return handlerLog{mu: &sync.Mutex{}, lines: &strings.Builder{}} }
+func newHandlerLog() handlerLog { return handlerLog{mu: &sync.Mutex{}, lines: &strings.Builder{}} }
 
 var _ logr.LogSink = handlerLog{}
 
@@ -28,16 +28,16 @@ func (handlerLog) Init(logr.RuntimeInfo) {}
 func (handlerLog) Enabled(level int) bool { return level == 0 }
 
 // Info keeps a line.
-func (t handlerLog) Info(_ int, message string, values ...any) { t.keep(message, values) }
+func (t handlerLog) Info(_ int, message string, values ...any) { t.addLine(message, values) }
 
 // Error keeps a line.
 func (t handlerLog) Error(err error, message string, values ...any) {
-	t.keep(fmt.Sprintf("%s: %v", message, err), values)
+	t.addLine(fmt.Sprintf("%s: %v", message, err), values)
 }
 
 // WithValues remembers them.
 func (t handlerLog) WithValues(values ...any) logr.LogSink {
-	t.known = slices.Concat(t.known, values)
+	t.values = slices.Concat(t.values, values)
 	return t
 }
 
@@ -45,17 +45,17 @@ func (t handlerLog) WithValues(values ...any) logr.LogSink {
 func (t handlerLog) WithName(string) logr.LogSink { return t }
 
 // ordinary are the keys of every line, and the stack, which is another one on every machine.
-var ordinary = []string{"kind", "namespace", "name", "handler", "reason", "attempt", "stack"}
+var commonKeys = []string{"kind", "namespace", "name", "handler", "reason", "attempt", "stack"}
 
-func (t handlerLog) keep(message string, values []any) {
-	if !slices.Contains(t.known, any("handler")) || message == "Handler succeeded" {
+func (t handlerLog) addLine(message string, values []any) {
+	if !slices.Contains(t.values, any("handler")) || message == "Handler succeeded" {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lines.WriteString(message)
 	for i := 0; i+1 < len(values); i += 2 {
-		if key := fmt.Sprint(values[i]); !slices.Contains(ordinary, key) {
+		if key := fmt.Sprint(values[i]); !slices.Contains(commonKeys, key) {
 			fmt.Fprintf(t.lines, " %s=%v", key, values[i+1])
 		}
 	}

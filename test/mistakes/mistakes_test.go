@@ -45,14 +45,14 @@ func TestMistakes(t *testing.T) {
 	code := sources(t, "registrations_test.go")
 	for _, one := range registrations {
 		op := kopf.New("demo.example.org")
-		one.make(op, kopf.For(op, &deployment{}))
+		one.register(op, kopf.For(op, &deployment{}))
 		row(one.name, code[one.name], setUp(t, op))
 	}
 
 	section(&table, "In the settings: the operator does not start")
 	code = sources(t, "settings_test.go")
 	for _, one := range settings {
-		op := one.make()
+		op := one.newOperator()
 		kopf.For(op, &deployment{}).OnCreate("roll", roll)
 		row(one.name, code[one.name], setUp(t, op))
 	}
@@ -60,7 +60,7 @@ func TestMistakes(t *testing.T) {
 	section(&table, "In a handler: the log reports it")
 	code = sources(t, "calls_test.go")
 	for _, one := range calls {
-		row(one.name, code[one.name], run(t, one.make))
+		row(one.name, code[one.name], run(t, one.handler))
 	}
 
 	section(&table, "On the command line: the program ends, with the exit code 2 or 1")

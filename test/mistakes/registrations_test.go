@@ -28,8 +28,8 @@ func poll(context.Context, *kopf.Task[*appsv1.Deployment]) error { return nil }
 
 // registration is a mistake in the way an operator is put together: it does not start.
 type registration struct {
-	name string
-	make func(op *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment])
+	name     string
+	register func(op *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment])
 }
 
 var registrations = []registration{

@@ -9,8 +9,8 @@ import (
 
 // setting is a mistake in the name of an operator, or in its settings: it does not start.
 type setting struct {
-	name string
-	make func() *kopf.Operator
+	name        string
+	newOperator func() *kopf.Operator
 }
 
 var settings = []setting{

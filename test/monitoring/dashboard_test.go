@@ -91,7 +91,7 @@ func TestDashboard(t *testing.T) {
 			if !strings.Contains(target.Expr, `operator=~"$operator"`) || target.LegendFormat == "" {
 				t.Errorf("panel %q takes no operator, or names no series: %s", p.Title, target.Expr)
 			}
-			for _, one := range name.FindAllString(target.Expr, -1) {
+			for _, one := range metricName.FindAllString(target.Expr, -1) {
 				shown[strings.TrimSuffix(one, "_bucket")] = true
 			}
 		}

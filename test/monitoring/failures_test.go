@@ -17,7 +17,7 @@ import (
 // Handlers for all kinds do not have them in advance: each kind of the cluster would need some.
 func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		op := kopf.New("shops.example.org")
 		kopf.ForResource(op, "shops").OnCreate("provision", func(context.Context, *change) error {
 			return kopf.Permanent(errors.New("no such size"))
@@ -25,11 +25,11 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 		kopf.ForResource(op, "*").OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error {
 			return nil
 		})
-		w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.way)),
+		w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.transport)),
 			facadetest.Settings(kopf.RunSettings{Metrics: w.registry}))
 		w.runner.Ready()
 		time.Sleep(time.Minute)
-		w.want("before", map[string]float64{
+		w.requireValues("before", map[string]float64{
 			"handler_attempts_total provision failure create": 0, "handler_attempts_total provision retry create": 0,
 			"handler_attempts_total provision/* failure create": 0,
 		})
@@ -40,7 +40,7 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 		}
 		w.open("a", 1)
 		time.Sleep(time.Minute)
-		w.want("after", map[string]float64{"handler_attempts_total provision failure create": 1})
+		w.requireValues("after", map[string]float64{"handler_attempts_total provision failure create": 1})
 		w.stop()
 	})
 }
@@ -48,9 +48,9 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 // Kinds of one name and different groups have different labels. The text is that of explain: Shop.example.org.
 func TestKindsHaveTheirGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		w.start(func(all kopf.Selection[*kopf.Unstructured]) {
-			all.OnCreate("provision", after(0, 0))
+			all.OnCreate("provision", failUntil(0, 0))
 			all.OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
 			all.Timer("count", time.Minute, func(context.Context, *run) error { return nil })
 		})

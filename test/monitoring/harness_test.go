@@ -29,45 +29,45 @@ type (
 
 var errNotYet = errors.New("not yet")
 
-// world is a cluster with an operator. It is made in a bubble.
-type world struct {
-	t        *testing.T
-	server   *memapi.Server
-	registry *prometheus.Registry
-	way      http.RoundTripper
-	runner   *facadetest.Runner
+// harness is a cluster with an operator. It is made in a bubble.
+type harness struct {
+	t         *testing.T
+	server    *memapi.Server
+	registry  *prometheus.Registry
+	transport http.RoundTripper
+	runner    *facadetest.Runner
 }
 
-func newWorld(t *testing.T) *world {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	server := memapi.New()
 	server.Install(shops)
-	return &world{t: t, server: server, registry: prometheus.NewRegistry(), way: server}
+	return &harness{t: t, server: server, registry: prometheus.NewRegistry(), transport: server}
 }
 
 // open puts a shop into the cluster.
-func (w *world) open(name string, size int64) {
+func (w *harness) open(name string, size int64) {
 	w.server.Put(shops, map[string]any{
 		"metadata": map[string]any{"namespace": "default", "name": name, "uid": "uid-of-" + name},
 		"spec":     map[string]any{"size": size},
 	})
 }
 
-func (w *world) resize(name string, size int64) {
+func (w *harness) resize(name string, size int64) {
 	w.server.Edit(shops, "default", name, func(shop map[string]any) { shop["spec"] = map[string]any{"size": size} })
 }
 
 // start runs the operator, whose handlers are registered by the function, until it is at work.
-func (w *world) start(register func(all kopf.Selection[*kopf.Unstructured]), settings ...kopf.Settings) {
+func (w *harness) start(register func(all kopf.Selection[*kopf.Unstructured]), settings ...kopf.Settings) {
 	w.t.Helper()
 	op := kopf.New("shops.example.org", settings...)
 	register(kopf.ForResource(op, "shops"))
-	w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.way)),
+	w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.transport)),
 		facadetest.Settings(kopf.RunSettings{Metrics: w.registry}))
 	w.runner.Ready()
 }
 
-func (w *world) stop() {
+func (w *harness) stop() {
 	w.t.Helper()
 	if err := w.runner.Stop(); err != nil {
 		w.t.Error(err)
@@ -76,7 +76,7 @@ func (w *world) stop() {
 
 // values returns the metrics of our operator's shops, by the name without "kopf_" and the values of the distinguishing
 // labels in the order of their names. Histograms have their counts.
-func (w *world) values() map[string]float64 {
+func (w *harness) values() map[string]float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -98,8 +98,8 @@ func (w *world) values() map[string]float64 {
 	return values
 }
 
-// want compares some of the values; those of ages may be a second older. A series that is missing is -1.
-func (w *world) want(when string, wanted map[string]float64) {
+// requireValues compares some of the values; those of ages may be a second older. A series that is missing is -1.
+func (w *harness) requireValues(when string, wanted map[string]float64) {
 	w.t.Helper()
 	got := w.values()
 	for name, want := range wanted {
@@ -113,50 +113,51 @@ func (w *world) want(when string, wanted map[string]float64) {
 	}
 }
 
-// muting is a connection to the server whose watches deliver nothing while it is mute, although they are accepted.
-type muting struct {
-	next http.RoundTripper
-	mute atomic.Bool
+// muteTransport is a connection to the server whose watches deliver nothing while it is mute, although they are
+// accepted.
+type muteTransport struct {
+	next    http.RoundTripper
+	isMuted atomic.Bool
 }
 
-func (m *muting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m *muteTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(r)
 	if err == nil && r.URL.Query().Get("watch") == "true" {
-		response.Body = muted{response.Body, m, r.Context()}
+		response.Body = mutedBody{response.Body, m, r.Context()}
 	}
 	return response, err
 }
 
-type muted struct {
+type mutedBody struct {
 	io.ReadCloser
-	by  *muting
-	ctx context.Context
+	transport *muteTransport
+	ctx       context.Context
 }
 
-func (m muted) Read(p []byte) (int, error) {
+func (m mutedBody) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
-	if m.by.mute.Load() {
+	if m.transport.isMuted.Load() {
 		<-m.ctx.Done()
 		return 0, fmt.Errorf("reading a watch: %w", m.ctx.Err())
 	}
 	return n, err
 }
 
-// failing rejects patches while fail is set.
-type failing struct {
-	next http.RoundTripper
-	fail atomic.Bool
+// failingTransport rejects patches while fail is set.
+type failingTransport struct {
+	next      http.RoundTripper
+	isFailing atomic.Bool
 }
 
-func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if f.fail.Load() && r.Method == http.MethodPatch {
+func (f *failingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.isFailing.Load() && r.Method == http.MethodPatch {
 		return nil, errors.New("the connection is broken")
 	}
 	return f.next.RoundTrip(r)
 }
 
-// after fails until the attempt of that number, with pauses between them.
-func after(attempts int, pause time.Duration) func(context.Context, *change) error {
+// failUntil fails until the attempt of that number, with pauses between them.
+func failUntil(attempts int, pause time.Duration) func(context.Context, *change) error {
 	return func(_ context.Context, c *change) error {
 		if c.Retry < attempts {
 			return kopf.Temporary(errNotYet, pause)

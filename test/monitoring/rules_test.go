@@ -20,14 +20,14 @@ const (
 
 // The parts of an expression that contain names. They are not a full grammar: Prometheus checks that.
 var (
-	name     = regexp.MustCompile(`\bkopf_[a-z_]+`)
-	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
-	grouping = regexp.MustCompile(`\b(?:by|without)\s*\(([^)]*)\)`)
-	template = regexp.MustCompile(`\$labels\.([a-z_]+)`)
+	metricName = regexp.MustCompile(`\bkopf_[a-z_]+`)
+	matcher    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
+	grouping   = regexp.MustCompile(`\b(?:by|without)\s*\(([^)]*)\)`)
+	template   = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 )
 
-// judge gets the failures.
-type judge interface {
+// failureReporter gets the failures.
+type failureReporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
@@ -39,13 +39,13 @@ func (*failureCount) Helper()                 {}
 func (h *failureCount) Errorf(string, ...any) { *h++ }
 
 // attached are labels that Prometheus itself has.
-var attached = []string{"instance"}
+var attachedLabels = []string{"instance"}
 
 // named are the families of an expression, and all labels that these have. A wrong name fails the test.
-func named(t judge, where, expression string, families map[string]family) (labels []string) {
+func named(t failureReporter, where, expression string, families map[string]family) (labels []string) {
 	t.Helper()
-	labels = slices.Clone(attached)
-	found := name.FindAllString(expression, -1)
+	labels = slices.Clone(attachedLabels)
+	found := metricName.FindAllString(expression, -1)
 	if len(found) == 0 {
 		t.Errorf("%s: there is no metric of ours in %s", where, expression)
 	}
@@ -66,7 +66,7 @@ func named(t judge, where, expression string, families map[string]family) (label
 }
 
 // check looks at all that an expression names.
-func check(t judge, where, expression string, families map[string]family, text string) {
+func check(t failureReporter, where, expression string, families map[string]family, text string) {
 	t.Helper()
 	labels := named(t, where, expression, families)
 	for _, pair := range []string{"()", "{}", "[]"} {

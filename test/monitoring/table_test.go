@@ -46,7 +46,7 @@ func (r *recording) Register(c prometheus.Collector) error {
 }
 
 // described is the text that client_golang has of a family.
-var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
+var descPattern = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
 // families are all that were registered, be there values or not.
 func (r *recording) families(t *testing.T) map[string]family {
@@ -64,7 +64,7 @@ func (r *recording) families(t *testing.T) map[string]family {
 		c.Describe(descriptions)
 		close(descriptions)
 		for d := range descriptions {
-			found := described.FindStringSubmatch(d.String())
+			found := descPattern.FindStringSubmatch(d.String())
 			if found == nil {
 				t.Fatalf("client_golang describes a family in another way now: %s", d)
 			}
@@ -102,8 +102,8 @@ func table(t *testing.T) map[string]family {
 	return all
 }
 
-// whole is an operator with handlers of all families.
-func whole() *kopf.Operator {
+// newFullOperator is an operator with handlers of all families.
+func newFullOperator() *kopf.Operator {
 	op := kopf.New("shops.example.org")
 	all := kopf.ForResource(op, "shops")
 	kopf.NewIndex(all, "by-name", func(_ context.Context, shop *kopf.Unstructured) (map[string]int, error) {
@@ -128,7 +128,7 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry := memapi.New(), &recording{Registry: prometheus.NewRegistry()}
 		server.Install(shops)
-		r := facadetest.Start(t, whole(), facadetest.Against(memapi.Config(server)),
+		r := facadetest.Start(t, newFullOperator(), facadetest.Against(memapi.Config(server)),
 			facadetest.Settings(kopf.RunSettings{Metrics: registry}))
 		r.Ready()
 		server.Put(shops, map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}})

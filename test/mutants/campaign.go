@@ -10,13 +10,13 @@ import (
 
 // campaign tries the changes of one package.
 type campaign struct {
-	module  module
-	target  *target
-	folder  string
-	overlay string
-	workers int
-	slowest time.Duration
-	told    time.Time
+	module       module
+	target       *target
+	folder       string
+	overlay      string
+	workers      int
+	maxTestTime  time.Duration
+	lastProgress time.Time
 }
 
 // try builds the tests that import a package, one program after the other, until every change is noticed. It does not
@@ -27,11 +27,12 @@ func (m module) try(ctx context.Context, t *target, o options) error {
 		return fmt.Errorf("making a folder for test programs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, slowest: o.slowest, told: time.Now()}
+	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, maxTestTime: o.maxTestTime,
+		lastProgress: time.Now()}
 	if c.overlay, err = t.overlay(folder); err != nil {
 		return err
 	}
-	testing, err := m.testing(ctx, t.path, o.tests)
+	testing, err := m.testPackages(ctx, t.path, o.tests)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (c *campaign) tryWith(ctx context.Context, path string) error {
 	}
 	var reached []*mutant
 	for _, one := range c.alive() {
-		if len(program.reaching[one.id]) > 0 {
+		if len(program.testsByMutant[one.id]) > 0 {
 			reached = append(reached, one)
 		}
 	}
@@ -122,8 +123,8 @@ func (c *campaign) inParallel(n int, do, tell func(i int)) {
 
 // progress prints the progress, at most every five seconds.
 func (c *campaign) progress(format string, done, all int, with *program) {
-	if now := time.Now(); now.Sub(c.told) > 5*time.Second || c.told.IsZero() {
-		c.told = now
+	if now := time.Now(); now.Sub(c.lastProgress) > 5*time.Second || c.lastProgress.IsZero() {
+		c.lastProgress = now
 		say("%s with ./%s: "+format, c.target.path, c.module.relative(with.dir), done, all)
 	}
 }

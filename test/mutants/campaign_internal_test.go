@@ -9,7 +9,7 @@ import (
 )
 
 // weakly is a package with a test of its own, a user with a test, and something that no test comes by.
-var weakly = map[string]string{
+var samplePackages = map[string]string{
 	"low/low.go": `package low
 
 import "time"
@@ -75,7 +75,7 @@ func TestCampaign(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	m := written(t, weakly)
+	m := writeModule(t, samplePackages)
 	got := tried(t, m, "all")
 	want := []string{
 		// A test of the package above knows about odd ones; the one that fails without a change notices nothing.

@@ -22,7 +22,7 @@ type equivalents []*equivalent
 
 type equivalent struct {
 	file, change, reason string
-	read, matched        bool
+	isChecked, isMatched bool
 }
 
 func readEquivalents(path string) (equivalents, error) {
@@ -69,9 +69,9 @@ func (e equivalents) without(mutants []*mutant) []*mutant {
 			if one.file != m.file {
 				continue
 			}
-			one.read = true
+			one.isChecked = true
 			if one.change == m.change() {
-				one.matched, listed = true, true
+				one.isMatched, listed = true, true
 			}
 		}
 		return listed
@@ -84,7 +84,7 @@ func (e equivalents) stale(root string) []string {
 	var stale []string
 	for _, one := range e {
 		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(one.file)))
-		if one.read && !one.matched || errors.Is(err, fs.ErrNotExist) {
+		if one.isChecked && !one.isMatched || errors.Is(err, fs.ErrNotExist) {
 			stale = append(stale, one.file+": "+one.change)
 		}
 	}

@@ -21,32 +21,32 @@ func TestEquivalents(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason, list string
-		left         []int
+		wantLeft     []int
 		stale        []string
 	}{
-		"no list": {reason: "without a list every change is tried", left: []int{1, 2, 3, 4}},
+		"no list": {reason: "without a list every change is tried", wantLeft: []int{1, 2, 3, 4}},
 		"an entry": {
 			reason: "stands for all such changes in its function, on whatever line",
-			list:   list, left: []int{3, 4},
+			list:   list, wantLeft: []int{3, 4},
 		},
 		"a stale one": {
-			reason: "what matches nothing hides nothing, and would hide something one day",
-			list:   list + "p.go: h: `a` to `!a`\n    Gone.\n",
-			left:   []int{3, 4}, stale: []string{"p.go: h: `a` to `!a`"},
+			reason:   "what matches nothing hides nothing, and would hide something one day",
+			list:     list + "p.go: h: `a` to `!a`\n    Gone.\n",
+			wantLeft: []int{3, 4}, stale: []string{"p.go: h: `a` to `!a`"},
 		},
 		"another package": {
 			reason: "its files were not looked at, so nothing is known of its changes",
-			list:   list + "other.go: h: `a` to `!a`\n    Not here.\n", left: []int{3, 4},
+			list:   list + "other.go: h: `a` to `!a`\n    Not here.\n", wantLeft: []int{3, 4},
 		},
 		"a file that is gone": {
-			reason: "an entry of a removed file is stale",
-			list:   list + "gone.go: h: `a` to `!a`\n    Gone.\n",
-			left:   []int{3, 4}, stale: []string{"gone.go: h: `a` to `!a`"},
+			reason:   "an entry of a removed file is stale",
+			list:     list + "gone.go: h: `a` to `!a`\n    Gone.\n",
+			wantLeft: []int{3, 4}, stale: []string{"gone.go: h: `a` to `!a`"},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			m := written(t, map[string]string{"p.go": "package p", "other.go": "package p", "list.txt": c.list})
+			m := writeModule(t, map[string]string{"p.go": "package p", "other.go": "package p", "list.txt": c.list})
 			listed, err := readEquivalents(filepath.Join(m.root, "list.txt"))
 			if err != nil {
 				t.Fatalf("reading the list: %v", err)
@@ -55,7 +55,7 @@ func TestEquivalents(t *testing.T) {
 			for _, one := range listed.without(known()) {
 				left = append(left, one.id)
 			}
-			if diff := cmp.Diff(c.left, left); diff != "" {
+			if diff := cmp.Diff(c.wantLeft, left); diff != "" {
 				t.Errorf("%s: what is left to try (-want, +got):\n%s", c.reason, diff)
 			}
 			if diff := cmp.Diff(c.stale, listed.stale(m.root)); diff != "" {

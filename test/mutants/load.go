@@ -63,7 +63,7 @@ func (m module) load(ctx context.Context, one listedPackage) (*target, error) {
 	for i, tree := range parsed {
 		search := search{
 			code: loaded.files[i], path: m.relative(loaded.files[i].path), tree: tree, files: files, info: &info,
-			checked: checked,
+			pkg: checked,
 		}
 		loaded.mutants = append(loaded.mutants, search.mutants(len(loaded.mutants)+1)...)
 	}

@@ -24,10 +24,10 @@ import (
 )
 
 type options struct {
-	root, equivalent, since, tests, again string
-	limit, slowest                        time.Duration
-	workers                               int
-	killed, unreached                     int
+	root, equivalent, baseCommit, tests, formerReport string
+	limit, maxTestTime                                time.Duration
+	workers                                           int
+	minKilledPercent, maxUnreachedPercent             int
 }
 
 var (
@@ -39,14 +39,16 @@ func main() {
 	var o options
 	flag.StringVar(&o.root, "root", ".", "the folder of the module")
 	flag.StringVar(&o.equivalent, "equivalent", "test/mutants/equivalent.txt", "the list of unnoticeable changes")
-	flag.StringVar(&o.since, "since", "", "only lines changed since this commit; then every survivor is a failure")
-	flag.StringVar(&o.again, "again", "", "only the survivors in this output of a former run; as with -since")
+	flag.StringVar(&o.baseCommit, "since", "", "only lines changed since this commit; then every survivor is a failure")
+	flag.StringVar(&o.formerReport, "again", "", "only the survivors in this output of a former run; as with -since")
 	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and list the untried changes; 0 is never")
-	flag.DurationVar(&o.slowest, "slowest", 0, "leave out tests that take longer than this by themselves; 0 is none")
+	flag.DurationVar(&o.maxTestTime, "slowest", 0,
+		"leave out tests that take longer than this by themselves; 0 is none")
 	flag.IntVar(&o.workers, "workers", max(1, runtime.NumCPU()/2), "how many test programs run at the same time")
-	flag.IntVar(&o.killed, "killed", 95, "how many percent of the changes that tests reach have to be noticed")
-	flag.IntVar(&o.unreached, "unreached", 5, "how many percent of the changes may be reached by no test")
+	flag.IntVar(&o.minKilledPercent, "killed", 95,
+		"how many percent of the changes that tests reach have to be noticed")
+	flag.IntVar(&o.maxUnreachedPercent, "unreached", 5, "how many percent of the changes may be reached by no test")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx, flag.Args())
@@ -64,15 +66,15 @@ func (o options) run(ctx context.Context, patterns []string) error {
 	}
 	module := module{root: root}
 	changed, err := o.changes(ctx, module)
-	if err != nil || o.since != "" && len(changed) == 0 {
+	if err != nil || o.baseCommit != "" && len(changed) == 0 {
 		return err
 	}
-	wanted := selection{changed: changed}
-	if wanted.listed, err = readEquivalents(filepath.Join(root, o.equivalent)); err != nil {
+	wanted := selection{changedLines: changed}
+	if wanted.equivalents, err = readEquivalents(filepath.Join(root, o.equivalent)); err != nil {
 		return err
 	}
-	if o.again != "" {
-		if wanted.told, err = readReported(o.again); err != nil {
+	if o.formerReport != "" {
+		if wanted.formerReport, err = readReported(o.formerReport); err != nil {
 			return err
 		}
 	}
@@ -90,30 +92,30 @@ func (o options) run(ctx context.Context, patterns []string) error {
 
 // changes are the lines that differ from the commit of -since, by file; it says so if there are none.
 func (o options) changes(ctx context.Context, m module) (lines, error) {
-	if o.since == "" {
+	if o.baseCommit == "" {
 		return nil, nil
 	}
-	changed, err := m.changedLines(ctx, o.since)
+	changed, err := m.changedLines(ctx, o.baseCommit)
 	if err == nil && len(changed) == 0 {
-		say("nothing was changed since %s", o.since)
+		say("nothing was changed since %s", o.baseCommit)
 	}
 	return changed, err
 }
 
 // selection selects the changes of a package that are tried.
 type selection struct {
-	listed  equivalents
-	changed lines    // nil is all
-	told    reported // nil is all
+	equivalents  equivalents
+	changedLines lines           // nil is all
+	formerReport reportedChanges // nil is all
 }
 
 func (s selection) of(mutants []*mutant) []*mutant {
-	mutants = s.listed.without(mutants)
-	if s.changed != nil {
-		mutants = s.changed.only(mutants)
+	mutants = s.equivalents.without(mutants)
+	if s.changedLines != nil {
+		mutants = s.changedLines.only(mutants)
 	}
-	if s.told != nil {
-		mutants = s.told.only(mutants)
+	if s.formerReport != nil {
+		mutants = s.formerReport.only(mutants)
 	}
 	return mutants
 }
@@ -121,7 +123,7 @@ func (s selection) of(mutants []*mutant) []*mutant {
 func (o options) measure(ctx context.Context, m module, packages []listedPackage, wanted selection) error {
 	var report report
 	for _, one := range packages {
-		if wanted.changed != nil && !wanted.changed.touch(m.relative(one.Dir)) {
+		if wanted.changedLines != nil && !wanted.changedLines.touch(m.relative(one.Dir)) {
 			continue
 		}
 		target, err := m.load(ctx, one)
@@ -138,7 +140,7 @@ func (o options) measure(ctx context.Context, m module, packages []listedPackage
 		report.add(os.Stdout, m.relative(one.Dir), target.mutants)
 	}
 	report.table(os.Stdout)
-	return o.verdict(report, wanted.listed.stale(m.root))
+	return o.verdict(report, wanted.equivalents.stale(m.root))
 }
 
 // verdict returns an error if the tests are too weak or if the list is out of date. Only the loaded files can show the
@@ -149,8 +151,8 @@ func (o options) verdict(r report, stale []string) error {
 		say("%s: is listed as equivalent, but the code does not have it any more: remove or correct it", one)
 		err = errStale
 	}
-	part := o.since != "" || o.again != ""
-	if part && r.survivors() > 0 || !part && r.weak(o.killed, o.unreached) {
+	part := o.baseCommit != "" || o.formerReport != ""
+	if part && r.survivors() > 0 || !part && r.weak(o.minKilledPercent, o.maxUnreachedPercent) {
 		err = errors.Join(errWeak, err)
 	}
 	return err

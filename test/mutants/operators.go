@@ -19,7 +19,7 @@ var comparisons = map[token.Token][]token.Token{
 	token.GEQ: {token.LSS, token.GTR},
 }
 
-var connections = map[token.Token]token.Token{token.LAND: token.LOR, token.LOR: token.LAND}
+var logicalOperators = map[token.Token]token.Token{token.LAND: token.LOR, token.LOR: token.LAND}
 
 var arithmetic = map[token.Token]token.Token{
 	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.MUL,
@@ -32,7 +32,7 @@ var assignments = map[token.Token]token.Token{
 
 func (s *search) binary(node *ast.BinaryExpr) {
 	changes := comparisons[node.Op]
-	if to, is := connections[node.Op]; is {
+	if to, is := logicalOperators[node.Op]; is {
 		changes = []token.Token{to}
 	}
 	if len(changes) > 0 && s.isBool(node) {
@@ -93,7 +93,7 @@ func (s *search) typeName(of ast.Expr) (string, bool) {
 	}
 	known := true
 	name := types.TypeString(typed, func(from *types.Package) string {
-		if from == s.checked {
+		if from == s.pkg {
 			return ""
 		}
 		for _, imported := range s.tree.Imports {
@@ -130,7 +130,7 @@ func (s *search) isCondition(of ast.Expr) bool {
 	case *ast.ForStmt:
 		return parent.Cond != nil && ast.Unparen(parent.Cond) == of
 	case *ast.BinaryExpr:
-		return connections[parent.Op] != 0
+		return logicalOperators[parent.Op] != 0
 	case *ast.CaseClause:
 		return slices.Contains(parent.List, of)
 	}

@@ -75,10 +75,10 @@ func (m module) packages(ctx context.Context, patterns []string) ([]listedPackag
 	}), err
 }
 
-// testing are the packages whose tests import the one at path: its own first, then those with the fewest dependencies,
-// which are built the fastest and know it best. Those under test/ show things as a whole and take minutes. Which is
-// "all", "own", or patterns of packages, with spaces between them, which are tried beside its own.
-func (m module) testing(ctx context.Context, path, which string) ([]string, error) {
+// testPackages are the packages whose tests import the one at path: its own first, then those with the fewest
+// dependencies, which are built the fastest and know it best. Those under test/ show things as a whole and take
+// minutes. Which is "all", "own", or patterns of packages, with spaces between them, which are tried beside its own.
+func (m module) testPackages(ctx context.Context, path, which string) ([]string, error) {
 	patterns := strings.Fields(which)
 	switch which {
 	case "own":

@@ -19,9 +19,9 @@ import (
 const (
 	// patience is how much longer than ever a test may take until it counts as hanging, beside five times as long:
 	// others use the machine as well.
-	patience = 10 * time.Second
+	testTimeMargin = 10 * time.Second
 	// memory is what a test program may ask for, in KiB: some changes make it ask for ever more.
-	memory = 6 << 20
+	memoryLimit = 6 << 20
 )
 
 // program is the tests of one package, with all changes of the target in it.
@@ -29,8 +29,8 @@ type program struct {
 	file, dir string
 	// times are how long each test takes by itself.
 	times map[string]time.Duration
-	// reaching are the tests that reach a change.
-	reaching map[int][]string
+	// testsByMutant are the tests that reach a change.
+	testsByMutant map[int][]string
 }
 
 // build is nil if the package has no tests.
@@ -45,7 +45,7 @@ func (c *campaign) build(ctx context.Context, path string) (*program, error) {
 		return nil, err
 	}
 	return &program{
-		file: file, dir: listed[0].Dir, times: map[string]time.Duration{}, reaching: map[int][]string{},
+		file: file, dir: listed[0].Dir, times: map[string]time.Duration{}, testsByMutant: map[int][]string{},
 	}, nil
 }
 
@@ -74,17 +74,17 @@ func (p *program) record(ctx context.Context, c *campaign) error {
 			}
 			return
 		}
-		if c.slowest > 0 && took > c.slowest {
+		if c.maxTestTime > 0 && took > c.maxTestTime {
 			say("%s in ./%s is left out: it takes %v", name, c.module.relative(p.dir), took.Round(time.Millisecond))
 			return
 		}
 		p.times[name] = took
 		for _, field := range strings.Fields(string(text)) {
 			id, _ := strconv.Atoi(field)
-			p.reaching[id] = append(p.reaching[id], name)
+			p.testsByMutant[id] = append(p.testsByMutant[id], name)
 		}
 	}, func(done int) { c.progress("%d of %d tests recorded", done, len(tests), p) })
-	for _, names := range p.reaching {
+	for _, names := range p.testsByMutant {
 		slices.SortStableFunc(names, func(a, b string) int { return int(p.times[a] - p.times[b]) })
 	}
 	return nil
@@ -93,14 +93,14 @@ func (p *program) record(ctx context.Context, c *campaign) error {
 // notices says whether a test fails with the change. Tests run together as long as they are quick, as starting a
 // program takes time as well.
 func (p *program) notices(ctx context.Context, id int) bool {
-	names := p.reaching[id]
+	names := p.testsByMutant[id]
 	for len(names) > 0 && ctx.Err() == nil {
 		took, n := time.Duration(0), 0
 		for n < len(names) && (n == 0 || took+p.times[names[n]] < time.Second) {
 			took += p.times[names[n]]
 			n++
 		}
-		_, err := p.run(ctx, patience+5*took, []string{"MUTANT=" + strconv.Itoa(id)}, only(names[:n]...)...)
+		_, err := p.run(ctx, testTimeMargin+5*took, []string{"MUTANT=" + strconv.Itoa(id)}, only(names[:n]...)...)
 		if err != nil {
 			return ctx.Err() == nil
 		}
@@ -121,7 +121,7 @@ func only(names ...string) []string {
 func (p *program) run(ctx context.Context, limit time.Duration, env []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	limited := fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, memory)
+	limited := fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, memoryLimit)
 	command := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, p.file}, args...)...)
 	command.Dir, command.Env = p.dir, append(os.Environ(), env...)
 	command.WaitDelay = time.Second

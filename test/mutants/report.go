@@ -13,14 +13,14 @@ import (
 type report struct{ rows []row }
 
 type row struct {
-	dir                                       string
-	all, killed, survived, unreached, untried int
+	dir                                         string
+	total, killed, survived, unreached, untried int
 }
 
 // killedPercent is that of the changes which a test reaches; with none of these there is nothing to complain of.
 func (r row) killedPercent() int { return percent(r.killed, r.killed+r.survived, 100) }
 
-func (r row) unreachedPercent() int { return percent(r.unreached, r.all, 0) }
+func (r row) unreachedPercent() int { return percent(r.unreached, r.total, 0) }
 
 func percent(part, of, none int) int {
 	if of == 0 {
@@ -31,7 +31,7 @@ func percent(part, of, none int) int {
 
 // add writes down a package, and lists what no test has noticed.
 func (r *report) add(to io.Writer, dir string, mutants []*mutant) {
-	one := row{dir: dir, all: len(mutants)}
+	one := row{dir: dir, total: len(mutants)}
 	count := map[outcome]*int{
 		killed: &one.killed, survived: &one.survived, unreached: &one.unreached, untried: &one.untried,
 	}
@@ -56,7 +56,7 @@ func (r *report) table(to io.Writer) {
 	_, _ = fmt.Fprintln(out, "package\tchanges\tkilled\tsurvived\tnot reached\tnot tried")
 	for _, one := range r.rows {
 		_, _ = fmt.Fprintf(
-			out, "%s\t%d\t%d %%\t%d\t%d %%\t%d\n", one.dir, one.all, one.killedPercent(), one.survived,
+			out, "%s\t%d\t%d %%\t%d\t%d %%\t%d\n", one.dir, one.total, one.killedPercent(), one.survived,
 			one.unreachedPercent(), one.untried,
 		)
 	}

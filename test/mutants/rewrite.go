@@ -19,8 +19,8 @@ type site struct {
 type part struct {
 	code       *source
 	start, end int
-	// itself is the site that is being rendered.
-	itself *site
+	// currentSite is the site that is being rendered.
+	currentSite *site
 }
 
 // inside returns the source of the piece with the switches of nested sites.
@@ -28,11 +28,11 @@ func (p part) inside() string {
 	var text strings.Builder
 	position := p.start
 	for _, one := range p.code.sites {
-		if one == p.itself || one.start < position || one.end > p.end {
+		if one == p.currentSite || one.start < position || one.end > p.end {
 			continue
 		}
 		text.Write(p.code.text[position:one.start])
-		text.WriteString(one.render(part{code: p.code, start: one.start, end: one.end, itself: one}))
+		text.WriteString(one.render(part{code: p.code, start: one.start, end: one.end, currentSite: one}))
 		position = one.end
 	}
 	text.Write(p.code.text[position:p.end])

@@ -10,22 +10,22 @@ import (
 
 // search finds the changes of one file.
 type search struct {
-	code    *source
-	path    string
-	tree    *ast.File
-	files   *token.FileSet
-	info    *types.Info
-	checked *types.Package
+	code  *source
+	path  string
+	tree  *ast.File
+	files *token.FileSet
+	info  *types.Info
+	pkg   *types.Package
 
-	parents  []ast.Node
-	function string
-	first    int
-	found    []*mutant
+	parents      []ast.Node
+	function     string
+	firstID      int
+	mutantsFound []*mutant
 }
 
 // mutants finds all changes, in the order of the code; the first has the number that is given.
 func (s *search) mutants(first int) []*mutant {
-	s.first = first
+	s.firstID = first
 	ast.Inspect(s.tree, func(node ast.Node) bool {
 		if node == nil {
 			s.parents = s.parents[:len(s.parents)-1]
@@ -44,7 +44,7 @@ func (s *search) mutants(first int) []*mutant {
 		}
 		return b.end - a.end
 	})
-	return s.found
+	return s.mutantsFound
 }
 
 func functionName(node ast.Node) string {
@@ -135,10 +135,10 @@ func (s *search) offset(of token.Pos) int { return s.files.Position(of).Offset }
 func (s *search) mutant(at token.Pos, from, to string) int {
 	position := s.files.Position(at)
 	one := &mutant{
-		id: s.first + len(s.found), file: s.path, line: position.Line, column: position.Column,
+		id: s.firstID + len(s.mutantsFound), file: s.path, line: position.Line, column: position.Column,
 		function: s.function, from: from, to: to,
 	}
-	s.found = append(s.found, one)
+	s.mutantsFound = append(s.mutantsFound, one)
 	return one.id
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// written puts files into a module of its own, in a temporary folder.
-func written(t *testing.T, files map[string]string) module {
+// writeModule puts files into a module of its own, in a temporary folder.
+func writeModule(t *testing.T, files map[string]string) module {
 	t.Helper()
 	root := t.TempDir()
 	files["go.mod"] = "module m\n\ngo 1.25\n"
@@ -96,7 +96,7 @@ func TestSearch(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			target := loaded(t, c.code)
+			target := loadCode(t, c.code)
 			var got []string
 			for _, one := range target.mutants {
 				got = append(got, strings.TrimPrefix(one.change(), "f: "))
@@ -109,7 +109,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestFunctionsAreNamed(t *testing.T) {
-	target := loaded(t, `package p
+	target := loadCode(t, `package p
 
 type one[K any] struct{}
 
@@ -130,9 +130,9 @@ var _ = func() bool { return true }
 	}
 }
 
-func loaded(t *testing.T, code string) *target {
+func loadCode(t *testing.T, code string) *target {
 	t.Helper()
-	m := written(t, map[string]string{"p.go": code})
+	m := writeModule(t, map[string]string{"p.go": code})
 	packages, err := m.packages(t.Context(), []string{"."})
 	if err != nil {
 		t.Fatalf("listing the package: %v", err)

@@ -71,45 +71,45 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 	if p.program != "" {
 		r.install(ctx, p.program)
 	}
-	printed := r.runBlock(ctx, p.given, p.started)
-	if p.handled != "" {
-		r.operator().await(p.handled)
+	printed := r.runBlock(ctx, p.setupCommands, p.startedText)
+	if p.setupLogText != "" {
+		r.operator().await(p.setupLogText)
 	}
 	var last string
 	for _, block := range documents.Blocks(document) {
 		switch {
 		case block.IsCommands() && block.Needs() == "":
-			if p.stops != "" && strings.Contains(block.Text, p.stops) {
+			if p.stopText != "" && strings.Contains(block.Text, p.stopText) {
 				r.stop(func(p *process) bool { return p.isOperator })
 			}
-			for text, commands := range p.before {
+			for text, commands := range p.commandsBefore {
 				if strings.Contains(block.Text, text) {
-					printed += r.runBlock(ctx, commands, p.started)
+					printed += r.runBlock(ctx, commands, p.startedText)
 				}
 			}
 			last = block.Text
-			printed += r.runBlock(ctx, last, p.started)
-		case p.shows && block.Language == "" && block.File == "":
+			printed += r.runBlock(ctx, last, p.startedText)
+		case p.showsOutput && block.Language == "" && block.File == "":
 			// The operator handles the events of its own writes a moment later.
 			for range tries {
 				if missingLine(block.Text, printed) == "" {
 					break
 				}
-				printed = r.runBlock(ctx, last, p.started)
+				printed = r.runBlock(ctx, last, p.startedText)
 			}
 			r.requireLines(block.Text, printed)
 		}
 	}
-	for _, text := range p.printed {
+	for _, text := range p.wantOutput {
 		if !strings.Contains(printed, text) {
 			r.t.Errorf("the commands must print %q, got:\n%s", text, printed)
 		}
 	}
-	for _, text := range p.logged {
+	for _, text := range p.wantLog {
 		r.operator().await(text)
 	}
-	if p.then != nil {
-		p.then(ctx, r)
+	if p.check != nil {
+		p.check(ctx, r)
 	}
 	// Other operators must not find the webhooks of this one.
 	r.run(ctx, "kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")

@@ -23,11 +23,11 @@ type process struct {
 	// isOperator is set for a command that runs an operator, alone or on a cluster that it starts.
 	isOperator bool
 
-	mu    sync.Mutex
-	more  *sync.Cond // lines or hasEnded have changed
-	lines []string
-	// next is the first line that await has not seen.
-	next     int
+	mu      sync.Mutex
+	changed *sync.Cond // lines or hasEnded have changed
+	lines   []string
+	// nextLine is the first line that await has not seen.
+	nextLine int
 	hasEnded bool
 }
 
@@ -36,7 +36,7 @@ func (r *reader) start(ctx context.Context, lines string) *process {
 	r.t.Helper()
 	// stop ends the process; a kill of a cluster would leave its program running.
 	p := &process{t: r.t, cmd: r.command(context.WithoutCancel(ctx), lines)}
-	p.more = sync.NewCond(&p.mu)
+	p.changed = sync.NewCond(&p.mu)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, in := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = in, in
@@ -57,12 +57,12 @@ func (p *process) read(out io.Reader) {
 	for scanner.Scan() {
 		p.mu.Lock()
 		p.lines = append(p.lines, scanner.Text())
-		p.more.Broadcast()
+		p.changed.Broadcast()
 		p.mu.Unlock()
 	}
 	p.mu.Lock()
 	p.hasEnded = true
-	p.more.Broadcast()
+	p.changed.Broadcast()
 	p.mu.Unlock()
 }
 
@@ -76,26 +76,26 @@ func (p *process) await(text string) string {
 func (p *process) awaitLine(what string, isSelected func(line string) bool) string {
 	p.t.Helper()
 	isLate := false
-	late := time.AfterFunc(linePatience, func() {
+	late := time.AfterFunc(lineTimeout, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		isLate = true
-		p.more.Broadcast()
+		p.changed.Broadcast()
 	})
 	defer late.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for p.next < len(p.lines) {
-			p.next++
-			if line := p.lines[p.next-1]; isSelected(line) {
+		for p.nextLine < len(p.lines) {
+			p.nextLine++
+			if line := p.lines[p.nextLine-1]; isSelected(line) {
 				return line
 			}
 		}
 		if p.hasEnded || isLate {
 			p.t.Fatalf("the process has not printed %q:\n%s", what, strings.Join(p.lines, "\n"))
 		}
-		p.more.Wait()
+		p.changed.Wait()
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *process) awaitLine(what string, isSelected func(line string) bool) stri
 func (p *process) rewind() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.next = 0
+	p.nextLine = 0
 }
 
 // stop presses Ctrl-C and waits for the end.
@@ -114,6 +114,6 @@ func (p *process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.hasEnded {
-		p.more.Wait()
+		p.changed.Wait()
 	}
 }

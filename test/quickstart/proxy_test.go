@@ -38,8 +38,8 @@ func serveModules(t *testing.T, root string, folders ...string) string {
 			t.Fatal(err)
 		}
 		for file, content := range map[string][]byte{
-			"list": nil, "../@latest": about(),
-			version + ".mod": definition, version + ".zip": packed, version + ".info": about(),
+			"list": nil, "../@latest": versionInfo(),
+			version + ".mod": definition, version + ".zip": packed, version + ".info": versionInfo(),
 		} {
 			if err := os.WriteFile(filepath.Join(to, file), content, 0o600); err != nil {
 				t.Fatal(err)
@@ -49,7 +49,9 @@ func serveModules(t *testing.T, root string, folders ...string) string {
 	return "file://" + filepath.ToSlash(proxy)
 }
 
-func about() []byte { return fmt.Appendf(nil, `{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version) }
+func versionInfo() []byte {
+	return fmt.Appendf(nil, `{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version)
+}
 
 // pack returns the zip of a module: its files without those of other modules below it.
 func pack(folder, name string, definition []byte) ([]byte, error) {

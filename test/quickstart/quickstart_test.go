@@ -29,7 +29,7 @@ func TestQuickStart(t *testing.T) {
 	if want := []string{"sh", "go", "sh", "sh", "", ""}; !slices.Equal(kinds, want) {
 		t.Fatalf("the quick start has blocks of %q, want %q: adapt this test", kinds, want)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	r := newReader(t, "", devcluster)
 	r.run(ctx, blocks[0].Text)

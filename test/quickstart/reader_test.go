@@ -14,9 +14,9 @@ import (
 
 const (
 	// patience is how long a test may take: the first time, the packages of the module are compiled.
-	patience = 40 * time.Minute
+	testTimeout = 40 * time.Minute
 	// linePatience is how long a process may take to print a line. Some of them are compiled first.
-	linePatience = 10 * time.Minute
+	lineTimeout = 10 * time.Minute
 )
 
 // reader follows a page in a folder. The variables and the folder of its shell last from one command to the next.
@@ -25,8 +25,8 @@ type reader struct {
 	// folder is the current one.
 	folder string
 	env    []string
-	// state is a file with the variables of the shell.
-	state string
+	// stateFile is a file with the variables of the shell.
+	stateFile string
 	// addresses replaces the ports and paths of pages by free ones.
 	addresses *strings.Replacer
 	// processes are the commands that serve until Ctrl-C.
@@ -45,7 +45,7 @@ func newReader(t *testing.T, released ...string) *reader {
 		t.Fatal(err)
 	}
 	debug, programs := freeAddress(t), t.TempDir()
-	r := &reader{t: t, folder: t.TempDir(), state: filepath.Join(t.TempDir(), "state"), env: append(os.Environ(),
+	r := &reader{t: t, folder: t.TempDir(), stateFile: filepath.Join(t.TempDir(), "state"), env: append(os.Environ(),
 		"GOPROXY="+serveModules(t, root, released...)+","+goEnv(t, "GOPROXY"),
 		"GONOSUMDB="+module+","+module+"/*", "GOFLAGS=-modcacherw", "GOWORK=off",
 		"KOPF_RUN_DEBUG_BIND_ADDRESS="+debug, "KOPF_EXPLAIN_ADDRESS="+debug, // other operators run on this machine, too
@@ -71,7 +71,7 @@ func (r *reader) at(t *testing.T) *reader {
 	t.Helper()
 	other := *r
 	other.t, other.processes = t, nil
-	other.folder, other.state = t.TempDir(), filepath.Join(t.TempDir(), "state")
+	other.folder, other.stateFile = t.TempDir(), filepath.Join(t.TempDir(), "state")
 	if err := os.CopyFS(other.folder, os.DirFS(r.folder)); err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +79,9 @@ func (r *reader) at(t *testing.T) *reader {
 	if err := os.RemoveAll(filepath.Join(other.folder, "dev.kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
-	variables, err := os.ReadFile(r.state)
+	variables, err := os.ReadFile(r.stateFile)
 	if err == nil {
-		err = os.WriteFile(other.state, variables, 0o600)
+		err = os.WriteFile(other.stateFile, variables, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func (r *reader) at(t *testing.T) *reader {
 // export sets a variable of the shell.
 func (r *reader) export(name, value string) {
 	r.t.Helper()
-	file, err := os.OpenFile(r.state, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(r.stateFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintf(file, "export %s='%s'\n", name, value)
 	}
@@ -119,7 +119,7 @@ func (r *reader) write(name, content string) {
 }
 
 func (r *reader) command(ctx context.Context, lines string) *exec.Cmd {
-	script := fmt.Sprintf("if [ -f '%[1]s' ]; then . '%[1]s'; fi\n%s\n", r.state, lines)
+	script := fmt.Sprintf("if [ -f '%[1]s' ]; then . '%[1]s'; fi\n%s\n", r.stateFile, lines)
 	cmd := exec.CommandContext(ctx, "sh", "-ec", script)
 	cmd.Dir, cmd.Env = r.folder, r.env
 	return cmd
@@ -128,8 +128,8 @@ func (r *reader) command(ctx context.Context, lines string) *exec.Cmd {
 // run runs lines of a shell and returns their output. It keeps the folder and the variables that the lines set.
 func (r *reader) run(ctx context.Context, lines string) string {
 	r.t.Helper()
-	begun, place := time.Now(), r.state+".folder"
-	keep := fmt.Sprintf("\nexport -p | grep -v PWD= >'%s'\npwd >'%s'", r.state, place)
+	begun, place := time.Now(), r.stateFile+".folder"
+	keep := fmt.Sprintf("\nexport -p | grep -v PWD= >'%s'\npwd >'%s'", r.stateFile, place)
 	out, err := r.command(ctx, lines+keep).CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("%s: %v\n%s", lines, err, out)
@@ -157,11 +157,11 @@ func (r *reader) stop(isSelected func(p *process) bool) {
 }
 
 var (
-	moment = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3}`)
-	spaces = regexp.MustCompile(`\s+`)
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3}`)
+	spaces    = regexp.MustCompile(`\s+`)
 )
 
 // withoutTime replaces times and runs of spaces.
 func withoutTime(text string) string {
-	return spaces.ReplaceAllString(moment.ReplaceAllString(text, "TIME"), " ")
+	return spaces.ReplaceAllString(timestamp.ReplaceAllString(text, "TIME"), " ")
 }

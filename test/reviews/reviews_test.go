@@ -27,7 +27,7 @@ import (
 )
 
 // mostGrowth is how much the heap may grow by reviews of 5 MB, however many come at once.
-const mostGrowth = 400 << 20
+const maxHeapGrowth = 400 << 20
 
 var widgets = memapi.Resource{
 	Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
@@ -47,10 +47,10 @@ type Widget struct {
 // DeepCopyObject is for schemes alone.
 func (w *Widget) DeepCopyObject() kruntime.Object { copied := *w; return &copied }
 
-// pathless is a webhook server without a port.
-type pathless struct{ webhook.Server }
+// portlessServer is a webhook server without a port.
+type portlessServer struct{ webhook.Server }
 
-func (pathless) Start(ctx context.Context) error { <-ctx.Done(); return nil }
+func (portlessServer) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
 // serveHandlers runs an operator with a handler of each kind, and returns a server of their paths.
 func serveHandlers(t *testing.T) *httptest.Server {
@@ -62,7 +62,7 @@ func serveHandlers(t *testing.T) *httptest.Server {
 	version := schema.GroupVersion{Group: widgets.Group, Version: widgets.Version}
 	types.AddKnownTypeWithName(version.WithKind(widgets.Kind), &Widget{})
 	metav1.AddToGroupVersion(types, version)
-	on := pathless{webhook.NewServer(webhook.Options{})}
+	on := portlessServer{webhook.NewServer(webhook.Options{})}
 	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
 		Scheme: types, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), WebhookServer: on,
 	})
@@ -124,8 +124,8 @@ func reviewOf(data, old string) []byte {
 		`"object":` + object(data) + `,"oldObject":` + object(old) + `}}`)
 }
 
-// filled is a text of that size at least, of parts with commas between them.
-func filled(size int, begin, end string, part func(i int) string) string {
+// fillText is a text of that size at least, of parts with commas between them.
+func fillText(size int, begin, end string, part func(i int) string) string {
 	var text strings.Builder
 	text.WriteString(begin)
 	for i := 0; text.Len() < size; i++ {
@@ -142,7 +142,7 @@ func shapes() map[string][]byte {
 	const half = 5 << 20 / 2
 	both := func(text func(side int) string) []byte { return reviewOf(text(0), text(1)) }
 	keys := func(side int) string {
-		return filled(half, "{", "}", func(i int) string { return fmt.Sprintf(`"k%d":"value %d of %d"`, i, i, side) })
+		return fillText(half, "{", "}", func(i int) string { return fmt.Sprintf(`"k%d":"value %d of %d"`, i, i, side) })
 	}
 	return map[string][]byte{
 		"text": both(func(side int) string { return fmt.Sprintf(`{"a":"%d%s"}`, side, strings.Repeat("x", half)) }),
@@ -151,15 +151,15 @@ func shapes() map[string][]byte {
 			return strings.Repeat(`{"a":`, 120) + keys(side) + strings.Repeat("}", 120)
 		}),
 		"numbers": both(func(side int) string {
-			return filled(half, `{"a":[`, "]}", func(i int) string { return fmt.Sprint(10_000 + i + side) })
+			return fillText(half, `{"a":[`, "]}", func(i int) string { return fmt.Sprint(10_000 + i + side) })
 		}),
 		"objects": both(func(side int) string {
-			return filled(half, `{"a":[`, "]}", func(i int) string {
+			return fillText(half, `{"a":[`, "]}", func(i int) string {
 				return fmt.Sprintf(`{"name":"item-%d","value":"%d","protocol":"TCP"}`, i, side)
 			})
 		}),
 		"tiny objects": both(func(side int) string {
-			return filled(half, `{"a":[`, "]}", func(int) string { return fmt.Sprintf(`{"a":%d}`, side) })
+			return fillText(half, `{"a":[`, "]}", func(int) string { return fmt.Sprintf(`{"a":%d}`, side) })
 		}),
 	}
 }
@@ -208,8 +208,8 @@ func TestEightReviews(t *testing.T) {
 					all.Wait()
 				})
 				t.Logf("the heap has grown by %d MB; %v", grown>>20, statuses)
-				if grown > mostGrowth {
-					t.Errorf("8 reviews of 5 MB take %d MB, want %d at most", grown>>20, mostGrowth>>20)
+				if grown > maxHeapGrowth {
+					t.Errorf("8 reviews of 5 MB take %d MB, want %d at most", grown>>20, maxHeapGrowth>>20)
 				}
 				heavy := name == "tiny objects"
 				if heavy && statuses[http.StatusRequestEntityTooLarge] != 8 || !heavy && statuses[http.StatusOK] != 8 {
@@ -243,8 +243,8 @@ func TestSixtyFourReviews(t *testing.T) {
 				all.Wait()
 			})
 			t.Logf("the heap has grown by %d MB; %v", grown>>20, statuses)
-			if grown > mostGrowth {
-				t.Errorf("64 reviews of 5 MB take %d MB, want %d at most", grown>>20, mostGrowth>>20)
+			if grown > maxHeapGrowth {
+				t.Errorf("64 reviews of 5 MB take %d MB, want %d at most", grown>>20, maxHeapGrowth>>20)
 			}
 			// A client that needs longer than a second to send its review, on a busy machine, gets 408.
 			served, slow := statuses[http.StatusOK], statuses[http.StatusRequestTimeout]

@@ -33,8 +33,8 @@ func daemon(s *traces.Story) {
 			return nil
 		}, kopf.CancelBackoff(5*time.Second))
 	})
-	create(s, soon)
-	remove(s, soon)
+	create(s, settleTime)
+	remove(s, settleTime)
 }
 
 func eventHandler(s *traces.Story) {
@@ -47,9 +47,9 @@ func eventHandler(s *traces.Story) {
 			return nil
 		})
 	})
-	create(s, soon)
-	edit(s, "The user resizes it.", soon, `{"spec":{"size":2}}`)
-	remove(s, soon)
+	create(s, settleTime)
+	edit(s, "The user resizes it.", settleTime, `{"spec":{"size":2}}`)
+	remove(s, settleTime)
 }
 
 // configMap is a child.
@@ -73,10 +73,10 @@ func children(s *traces.Story) {
 			return c.Ensure(ctx, wanted...)
 		})
 	})
-	create(s, soon)
-	edit(s, "The user resizes it, and the second child is not declared any more.", soon, `{"spec":{"size":2}}`)
-	s.Step("A user changes the first child.", soon, func() {
+	create(s, settleTime)
+	edit(s, "The user resizes it, and the second child is not declared any more.", settleTime, `{"spec":{"size":2}}`)
+	s.Step("A user changes the first child.", settleTime, func() {
 		s.Send("PATCH", "/api/v1/namespaces/default/configmaps/first", `{"data":{"size":"9"}}`)
 	})
-	remove(s, soon)
+	remove(s, settleTime)
 }

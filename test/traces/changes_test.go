@@ -10,13 +10,13 @@ import (
 )
 
 // soon is enough for all that follows without a delay.
-const soon = 10 * time.Second
+const settleTime = 10 * time.Second
 
 func succeed(context.Context, *Change) error { return nil }
 
 func creation(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) { all.OnCreate("made", succeed) })
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func result(s *traces.Story) {
@@ -28,7 +28,7 @@ func result(s *traces.Story) {
 			return nil
 		})
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func finalizer(s *traces.Story) {
@@ -36,8 +36,8 @@ func finalizer(s *traces.Story) {
 		all.OnCreate("made", succeed)
 		all.OnDelete("removed", succeed)
 	})
-	create(s, soon)
-	remove(s, soon)
+	create(s, settleTime)
+	remove(s, settleTime)
 }
 
 func finalizerByWebhook(s *traces.Story) {
@@ -46,15 +46,15 @@ func finalizerByWebhook(s *traces.Story) {
 		all.OnCreate("made", succeed)
 		all.OnDelete("removed", succeed)
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func update(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) { all.OnUpdate("resized", succeed) })
-	create(s, soon)
-	edit(s, "The user resizes it.", soon, `{"spec":{"size":2}}`)
-	s.Step("The user changes its status.", soon, func() {
-		s.Send("PATCH", one+"/status", `{"status":{"phase":"Old"}}`)
+	create(s, settleTime)
+	edit(s, "The user resizes it.", settleTime, `{"spec":{"size":2}}`)
+	s.Step("The user changes its status.", settleTime, func() {
+		s.Send("PATCH", objectPath+"/status", `{"status":{"phase":"Old"}}`)
 	})
 }
 
@@ -62,14 +62,14 @@ func editsDuringHandler(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) {
 		all.OnUpdate("resized", func(context.Context, *Change) error { time.Sleep(5 * time.Second); return nil })
 	})
-	create(s, soon)
+	create(s, settleTime)
 	edit(s, "The user resizes it.", 2*time.Second, `{"spec":{"size":2}}`)
 	edit(s, "The user resizes it again.", 30*time.Second, `{"spec":{"size":3}}`)
 }
 
 func revertedEdit(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) { all.OnUpdate("resized", retry(10*time.Second, 3)) })
-	create(s, soon)
+	create(s, settleTime)
 	edit(s, "The user resizes it.", 5*time.Second, `{"spec":{"size":2}}`)
 	edit(s, "The user reverts that.", 30*time.Second, `{"spec":{"size":1}}`)
 }
@@ -101,7 +101,7 @@ func permanentError(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) {
 		all.OnCreate("made", func(context.Context, *Change) error { return kopf.Permanent(errors.New("no such size")) })
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func control(s *traces.Story) {
@@ -116,13 +116,13 @@ func control(s *traces.Story) {
 		})
 		all.OnUpdate("changed", succeed)
 	})
-	create(s, soon)
-	edit(s, "The user runs the failed handler again.", soon,
+	create(s, settleTime)
+	edit(s, "The user runs the failed handler again.", settleTime,
 		`{"metadata":{"annotations":{"widgets.example.org/handle-now":"failed:1"}}}`)
-	edit(s, "The user pauses the object.", soon,
+	edit(s, "The user pauses the object.", settleTime,
 		`{"metadata":{"annotations":{"widgets.example.org/paused":"true"}}}`)
-	edit(s, "The user changes it.", soon, `{"spec":{"size":2}}`)
-	edit(s, "The user ends the pause.", soon, `{"metadata":{"annotations":{"widgets.example.org/paused":null}}}`)
+	edit(s, "The user changes it.", settleTime, `{"spec":{"size":2}}`)
+	edit(s, "The user ends the pause.", settleTime, `{"metadata":{"annotations":{"widgets.example.org/paused":null}}}`)
 }
 
 func timeout(s *traces.Story) {
@@ -132,7 +132,7 @@ func timeout(s *traces.Story) {
 			return context.Cause(ctx)
 		}, kopf.Timeout(3*time.Second))
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func slowHandler(s *traces.Story) {
@@ -141,7 +141,7 @@ func slowHandler(s *traces.Story) {
 		all.OnCreate("second", func(context.Context, *Change) error { time.Sleep(3 * time.Second); return nil })
 		all.OnCreate("third", succeed)
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func exit(s *traces.Story) {

@@ -9,14 +9,14 @@ import (
 
 func patterns(s *traces.Story) {
 	start(s, kopf.Settings{Namespaces: []string{"team-*"}}, func(all Widgets) { all.OnCreate("made", succeed) })
-	s.Step("A user creates a namespace.", soon, func() {
+	s.Step("A user creates a namespace.", settleTime, func() {
 		s.Send("POST", "/api/v1/namespaces", `{"metadata":{"name":"team-a"}}`)
 	})
-	s.Step("The user creates a widget there.", soon, func() {
+	s.Step("The user creates a widget there.", settleTime, func() {
 		const there = "/apis/example.org/v1/namespaces/team-a/widgets"
 		s.Send("POST", there, `{"metadata":{"name":"one"},"spec":{"size":1}}`)
 	})
-	s.Step("The user creates a widget elsewhere.", soon, func() {
+	s.Step("The user creates a widget elsewhere.", settleTime, func() {
 		s.Send("POST", collection, `{"metadata":{"name":"two"},"spec":{"size":1}}`)
 	})
 }
@@ -28,6 +28,6 @@ func postedEvents(s *traces.Story) {
 			return nil
 		})
 	})
-	create(s, soon)
-	edit(s, "The user resizes it.", soon, `{"spec":{"size":2}}`)
+	create(s, settleTime)
+	edit(s, "The user resizes it.", settleTime, `{"spec":{"size":2}}`)
 }

@@ -22,20 +22,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/traces"
 )
 
-// socketless is a webhook server without a port. It takes a second to start, as real ones take their time.
-type socketless struct {
+// portlessServer is a webhook server without a port. It takes a second to start, as real ones take their time.
+type portlessServer struct {
 	*http.ServeMux
-	began time.Time
+	startedAt time.Time
 }
 
-func (s socketless) NeedLeaderElection() bool                   { return false }
-func (s socketless) Register(path string, handler http.Handler) { s.Handle(path, handler) }
-func (s socketless) Start(ctx context.Context) error            { <-ctx.Done(); return nil }
-func (s socketless) WebhookMux() *http.ServeMux                 { return s.ServeMux }
+func (s portlessServer) NeedLeaderElection() bool                   { return false }
+func (s portlessServer) Register(path string, handler http.Handler) { s.Handle(path, handler) }
+func (s portlessServer) Start(ctx context.Context) error            { <-ctx.Done(); return nil }
+func (s portlessServer) WebhookMux() *http.ServeMux                 { return s.ServeMux }
 
-func (s socketless) StartedChecker() healthz.Checker {
+func (s portlessServer) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
-		if time.Since(s.began) < time.Second {
+		if time.Since(s.startedAt) < time.Second {
 			return errors.New("it is starting")
 		}
 		return nil
@@ -49,7 +49,7 @@ func admission(s *traces.Story) {
 			Plural: strings.ToLower(kind) + "webhookconfigurations", Plain: true,
 		})
 	}
-	server := socketless{http.NewServeMux(), time.Now()}
+	server := portlessServer{http.NewServeMux(), time.Now()}
 	settings := kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: "widgets.example.org", URL: "https://webhooks.example.org", Server: server,
 	}}
@@ -61,7 +61,7 @@ func admission(s *traces.Story) {
 		all.Validate("size", func(context.Context, *Admission) error { return kopf.Deny(403, "it is too large") })
 	})
 	for _, path := range []string{"/widgets.example.org/mutate/defaults", "/widgets.example.org/validate/size"} {
-		s.Step("The API server sends a review to "+path+".", soon, func() {
+		s.Step("The API server sends a review to "+path+".", settleTime, func() {
 			const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1",
 				"kind":{"group":"example.org","version":"v1","kind":"Widget"},"operation":"CREATE","name":"one",
 				"userInfo":{"username":"ann"},
@@ -96,7 +96,7 @@ func takeover(s *traces.Story) {
 		all.OnDelete("delete_fn", succeed)
 	})
 	edit(s, "A user labels it.", 40*time.Second, `{"metadata":{"labels":{"team":"a"}}}`)
-	remove(s, soon)
+	remove(s, settleTime)
 }
 
 func pause(s *traces.Story) { pauseWith(s, false) }
@@ -126,13 +126,13 @@ func pauseWith(s *traces.Story, refuses bool) {
 		})
 	})
 	create(s, 2*time.Second)
-	s.Step("An operator of a higher priority appears.", soon, func() {
+	s.Step("An operator of a higher priority appears.", settleTime, func() {
 		refusing.Store(refuses)
 		s.Send("PATCH", peerings+"/shared/status", fmt.Sprintf(
 			`{"status":{"them":{"priority":100,"lifetime":3600,"lastseen":%q}}}`, time.Now().UTC().Format(time.RFC3339),
 		))
 	})
-	edit(s, "A user resizes widget one.", soon, `{"spec":{"size":2}}`)
+	edit(s, "A user resizes widget one.", settleTime, `{"spec":{"size":2}}`)
 	s.Step("The other operator leaves.", 20*time.Second, func() {
 		refusing.Store(false)
 		s.Send("PATCH", peerings+"/shared/status", `{"status":{"them":null}}`)
@@ -150,7 +150,7 @@ func restart(s *traces.Story) {
 		})
 	}
 	run()
-	create(s, soon)
+	create(s, settleTime)
 	s.Stop()
 	run()
 }

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { os.Exit(facadetest.Main(m, "testdata/*.golden")) }
 // TestStories compares all that an operator sends in each story with its golden file.
 func TestStories(t *testing.T) {
 	for _, story := range []struct {
-		name, promise string
-		play          func(s *traces.Story)
+		name, description string
+		play              func(s *traces.Story)
 	}{
 		{"01-creation", "A handler without a result costs one write.", creation},
 		{"02-result", "A result and changes: first the status, then the rest.", result},
@@ -60,7 +60,7 @@ func TestStories(t *testing.T) {
 		{"33-events", "A Kubernetes event that repeats is counted in the first one.", postedEvents},
 		{"34-control", "A request costs one write; a pause costs none.", control},
 	} {
-		t.Run(story.name, func(t *testing.T) { traces.Run(t, story.name, story.promise, story.play) })
+		t.Run(story.name, func(t *testing.T) { traces.Run(t, story.name, story.description, story.play) })
 	}
 }
 
@@ -70,7 +70,7 @@ var widgets = memapi.Resource{
 
 const (
 	collection = "/apis/example.org/v1/namespaces/default/widgets"
-	one        = collection + "/one"
+	objectPath = collection + "/one"
 )
 
 // start starts an operator for widgets.
@@ -89,9 +89,9 @@ func create(s *traces.Story, takes time.Duration) {
 }
 
 func edit(s *traces.Story, title string, takes time.Duration, patch string) {
-	s.Step(title, takes, func() { s.Send("PATCH", one, patch) })
+	s.Step(title, takes, func() { s.Send("PATCH", objectPath, patch) })
 }
 
 func remove(s *traces.Story, takes time.Duration) {
-	s.Step("A user deletes widget one.", takes, func() { s.Send("DELETE", one, "") })
+	s.Step("A user deletes widget one.", takes, func() { s.Send("DELETE", objectPath, "") })
 }

@@ -31,17 +31,17 @@ type Story struct {
 	// Connection leads from the operators to the server. Its hooks can disturb requests.
 	Connection *memapi.Connection
 
-	mu      sync.Mutex
-	steps   []*step
-	runners []*facadetest.Runner
-	origins origins
+	mu         sync.Mutex
+	steps      []*step
+	runners    []*facadetest.Runner
+	identities identities
 }
 
 // step is one stimulus, with what follows.
 type step struct {
-	title string
-	began time.Time
-	lines []*line
+	title     string
+	startedAt time.Time
+	lines     []*line
 }
 
 // line is one line of the trace: a text, or a request with its body.
@@ -59,10 +59,10 @@ type line struct {
 type rank int
 
 const (
-	byUser rank = iota
-	handlerCall
-	byOperator
-	note
+	rankUser rank = iota
+	rankHandlerCall
+	rankOperator
+	rankNote
 )
 
 // Run plays a story, stops its operators, and compares the trace with testdata/<name>.golden. The promise says what the
@@ -76,7 +76,7 @@ func Run(t *testing.T, name, promise string, play func(s *Story)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		s := &Story{T: t, Server: server, Connection: server.Connect()}
-		s.origins = origins{map[string]string{}, map[string][]string{}}
+		s.identities = identities{map[string]string{}, map[string][]string{}}
 		play(s)
 		s.Stop()
 		text = s.trace()
@@ -90,7 +90,7 @@ func (s *Story) Step(title string, takes time.Duration, do func()) {
 	synctest.Wait() // what happens at this moment belongs to the former step
 	began := time.Now()
 	s.mu.Lock()
-	s.steps = append(s.steps, &step{title: title, began: began})
+	s.steps = append(s.steps, &step{title: title, startedAt: began})
 	s.mu.Unlock()
 	do()
 	time.Sleep(time.Until(began.Add(takes)))
@@ -132,7 +132,7 @@ func (s *Story) Send(method, path, body string) {
 	if method == http.MethodPatch {
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	response, err := s.record(s.Server, r, byUser, 0)
+	response, err := s.record(s.Server, r, rankUser, 0)
 	if err != nil {
 		s.T.Error(err)
 		return
@@ -141,7 +141,7 @@ func (s *Story) Send(method, path, body string) {
 }
 
 // Note adds a text to the trace.
-func (s *Story) Note(text string) { s.add(&line{at: time.Now(), rank: note, text: text}) }
+func (s *Story) Note(text string) { s.add(&line{at: time.Now(), rank: rankNote, text: text}) }
 
 func (s *Story) add(l *line) {
 	s.mu.Lock()
@@ -155,7 +155,7 @@ func (s *Story) fromOperator(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/version" { // facadetest looks for the server in memory
 		return s.Connection.RoundTrip(r)
 	}
-	return s.record(s.Connection, r, byOperator, latency)
+	return s.record(s.Connection, r, rankOperator, latency)
 }
 
 func (s *Story) record(to http.RoundTripper, r *http.Request, by rank, delay time.Duration) (*http.Response, error) {
@@ -183,7 +183,7 @@ func (s *Story) record(to http.RoundTripper, r *http.Request, by rank, delay tim
 		response.Body = io.NopCloser(bytes.NewReader(answer))
 	}
 	s.mu.Lock()
-	sent.code, sent.version = response.StatusCode, s.origins.add(r.URL.Path, answer)
+	sent.code, sent.version = response.StatusCode, s.identities.add(r.URL.Path, answer)
 	s.mu.Unlock()
 	return response, nil
 }

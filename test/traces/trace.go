@@ -24,21 +24,22 @@ func (s *Story) trace() string {
 		lines := append(s.calls(i), step.lines...)
 		ofStep, sent := 0, 0
 		for _, l := range lines {
-			if l.rank == byOperator {
+			if l.rank == rankOperator {
 				ofStep, sent = ofStep+1, sent+len(l.body)
 			}
 			path := ""
 			if l.request != nil && l.request.Method == http.MethodGet {
 				path = l.request.URL.Path
 			}
-			l.text = s.origins.normal(l.String(), path, step.began)
+			l.text = s.identities.normal(l.String(), path, step.startedAt)
 		}
 		slices.SortStableFunc(lines, func(a, b *line) int {
 			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
 		})
 		fmt.Fprintf(&text, "\n## %s (requests: %d, bytes: %d)\n", step.title, ofStep, sent)
 		for _, l := range lines {
-			fmt.Fprintf(&text, "%s  %s\n", offset(l.at, step.began), strings.ReplaceAll(l.text, "\n", "\n         "))
+			fmt.Fprintf(&text, "%s  %s\n", offset(l.at, step.startedAt),
+				strings.ReplaceAll(l.text, "\n", "\n         "))
 		}
 		requests, size = requests+ofStep, size+sent
 	}
@@ -49,10 +50,11 @@ func (s *Story) trace() string {
 func (s *Story) calls(of int) (lines []*line) {
 	for _, r := range s.runners {
 		for _, c := range r.Calls() {
-			if c.Began.Before(s.steps[of].began) || of+1 < len(s.steps) && !c.Began.Before(s.steps[of+1].began) {
+			if c.Began.Before(s.steps[of].startedAt) || of+1 < len(s.steps) &&
+				!c.Began.Before(s.steps[of+1].startedAt) {
 				continue
 			}
-			lines = append(lines, &line{at: c.Began, rank: handlerCall, text: "call " + c.String()})
+			lines = append(lines, &line{at: c.Began, rank: rankHandlerCall, text: "call " + c.String()})
 		}
 	}
 	return lines
@@ -64,7 +66,7 @@ func (l *line) String() string {
 		return l.text
 	}
 	text := l.request.Method + " " + l.request.URL.Path
-	if l.rank == byUser {
+	if l.rank == rankUser {
 		text = "user " + text
 	}
 	if query, _ := url.QueryUnescape(l.request.URL.Query().Encode()); query != "" {
@@ -84,8 +86,8 @@ func (l *line) String() string {
 	return text + "\n" + l.request.Header.Get("Content-Type") + "\n" + strings.TrimRight(string(body), "\n")
 }
 
-// origins are the identities of all objects in answers. They give uids and resourceVersions the names in the trace.
-type origins struct {
+// identities are the identities of all objects in answers. They give uids and resourceVersions the names in the trace.
+type identities struct {
 	names    map[string]string   // of objects, by uid; of lists, by path and resourceVersion
 	versions map[string][]string // of objects, by uid
 }
@@ -98,7 +100,7 @@ type answer struct {
 }
 
 // add returns the resourceVersion of the object or list in the answer.
-func (o origins) add(path string, body []byte) string {
+func (o identities) add(path string, body []byte) string {
 	var got answer
 	_ = json.Unmarshal(body, &got) // that of discovery is none of these
 	for _, one := range append(got.Items, got) {
@@ -114,7 +116,7 @@ func (o origins) add(path string, body []byte) string {
 }
 
 // version is the name of a resourceVersion: "Widget default/one v2" is the second known version of an object.
-func (o origins) version(path, text string) string {
+func (o identities) version(path, text string) string {
 	if name := o.names[path+text]; name != "" {
 		return name
 	}
@@ -136,7 +138,7 @@ var (
 )
 
 // normal names uids and versions, and shows times as those since the beginning of the step.
-func (o origins) normal(text, path string, began time.Time) string {
+func (o identities) normal(text, path string, began time.Time) string {
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string { return "<uid of " + o.names[uid] + ">" })
 	text = times.ReplaceAllStringFunc(text, func(found string) string {
 		at, err := time.Parse(time.RFC3339, found)

@@ -50,7 +50,7 @@ func refusedFlush(s *traces.Story) {
 		})
 		all.OnCreate("other", succeed)
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func refusedStatus(s *traces.Story) {
@@ -62,7 +62,7 @@ func refusedStatus(s *traces.Story) {
 			return nil
 		})
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func isPatch(r memapi.Request) bool { return r.Verb == "patch" && r.Resource.Plural == widgets.Plural }
@@ -72,7 +72,7 @@ func conflicts(s *traces.Story) {
 	s.Connection.Before = func(_ context.Context, r memapi.Request) error {
 		if isPatch(r) && edits < 2 {
 			edits++
-			s.Send("PATCH", one, map[int]string{1: `{"spec":{"size":2}}`, 2: `{"spec":{"size":3}}`}[edits])
+			s.Send("PATCH", objectPath, map[int]string{1: `{"spec":{"size":2}}`, 2: `{"spec":{"size":3}}`}[edits])
 		}
 		return nil
 	}
@@ -84,7 +84,7 @@ func conflicts(s *traces.Story) {
 			return nil
 		})
 	})
-	create(s, soon)
+	create(s, settleTime)
 }
 
 func lostAnswer(s *traces.Story) {
@@ -134,7 +134,7 @@ func dependentSubHandlers(s *traces.Story) {
 
 func deletion(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) { all.OnDelete("removed", retry(10*time.Second, 2)) })
-	create(s, soon)
+	create(s, settleTime)
 	remove(s, 30*time.Second)
 }
 
@@ -149,7 +149,7 @@ func heldDeletion(s *traces.Story) {
 			return nil
 		}, kopf.HoldOnFailure())
 	})
-	create(s, soon)
+	create(s, settleTime)
 	remove(s, 30*time.Second)
-	edit(s, "The user frees it.", soon, `{"spec":{"size":0}}`)
+	edit(s, "The user frees it.", settleTime, `{"spec":{"size":0}}`)
 }

@@ -14,7 +14,7 @@ func TestEdit(t *testing.T) {
 		reason     string
 		edit       vectors.Fields
 		body, want m
-		fails      bool
+		wantErr    bool
 	}{
 		"set": {
 			"mappings on the way are made", vectors.Fields{"fn": "set", "path": "a.b", "value": 1}, m{},
@@ -58,8 +58,8 @@ func TestEdit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := edit(tc.body); (err != nil) != tc.fails {
-				t.Errorf("%s: got error %v, want one: %v", tc.reason, err, tc.fails)
+			if err := edit(tc.body); (err != nil) != tc.wantErr {
+				t.Errorf("%s: got error %v, want one: %v", tc.reason, err, tc.wantErr)
 			}
 			if delta := cmp.Diff(tc.want, tc.body); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)

@@ -11,25 +11,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// stopped is a test that records why it was stopped.
-type stopped struct {
+// abortedTest is a test that records why it was stopped.
+type abortedTest struct {
 	testing.TB
-	why string
+	failure string
 }
 
-func (s *stopped) Fatalf(format string, args ...any) {
-	s.why = fmt.Sprintf(format, args...)
+func (s *abortedTest) Fatalf(format string, args ...any) {
+	s.failure = fmt.Sprintf(format, args...)
 	panic(s)
 }
 
-// why returns why do stops its test, or an empty string.
-func why(t testing.TB, do func(t testing.TB)) (text string) {
-	s := &stopped{TB: t}
+// failureOf returns why do stops its test, or an empty string.
+func failureOf(t testing.TB, do func(t testing.TB)) (text string) {
+	s := &abortedTest{TB: t}
 	defer func() {
 		if caught := recover(); caught != nil && caught != any(s) {
 			panic(caught)
 		}
-		text = s.why
+		text = s.failure
 	}()
 	do(s)
 	return ""
@@ -37,9 +37,9 @@ func why(t testing.TB, do func(t testing.TB)) (text string) {
 
 func TestKnown(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		value  any
-		stops  bool
+		reason   string
+		value    any
+		wantStop bool
 	}{
 		"unknown key":       {"an unknown key stops the test", map[string]any{"a": 1, "c": 1}, true},
 		"unknown in fields": {"an unknown key of Fields stops the test", vectors.Fields{"c": 1}, true},
@@ -49,8 +49,11 @@ func TestKnown(t *testing.T) {
 		"known in fields":   {"fields are a mapping like any other", vectors.Fields{"b": 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := why(t, func(t testing.TB) { vectors.Known(t, tc.value, "a", "b") }) != ""; got != tc.stops {
-				t.Errorf("%s: stopped: got %v, want %v", tc.reason, got, tc.stops)
+			if got := failureOf(t, func(t testing.TB) {
+				vectors.Known(t, tc.value, "a",
+					"b")
+			}) != ""; got != tc.wantStop {
+				t.Errorf("%s: stopped: got %v, want %v", tc.reason, got, tc.wantStop)
 			}
 		})
 	}
@@ -59,10 +62,10 @@ func TestKnown(t *testing.T) {
 func TestFailed(t *testing.T) {
 	mustFail := map[string]any{"error": "TypeError"}
 	for name, tc := range map[string]struct {
-		reason        string
-		want          any
-		err           error
-		stops, failed bool
+		reason           string
+		want             any
+		err              error
+		wantStop, failed bool
 	}{
 		"missing error":    {"an error is required", mustFail, nil, true, false},
 		"unexpected error": {"a result is required", "x", errors.New("no"), true, false},
@@ -75,9 +78,12 @@ func TestFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := false
-			got := why(t, func(t testing.TB) { failed = vectors.Expected{Value: tc.want}.Failed(t, nil, tc.err) }) != ""
-			if got != tc.stops || failed != tc.failed {
-				t.Errorf("%s: stopped, failed: got %v, %v, want %v, %v", tc.reason, got, failed, tc.stops, tc.failed)
+			got := failureOf(t, func(t testing.TB) {
+				failed = vectors.Expected{Value: tc.want}.Failed(t, nil,
+					tc.err)
+			}) != ""
+			if got != tc.wantStop || failed != tc.failed {
+				t.Errorf("%s: stopped, failed: got %v, %v, want %v, %v", tc.reason, got, failed, tc.wantStop, tc.failed)
 			}
 		})
 	}
@@ -130,7 +136,7 @@ func TestNumber(t *testing.T) {
 			t.Errorf("%s: -want, +got:\n%s", key, delta)
 		}
 	}
-	if why(t, func(t testing.TB) { vectors.Number(t, f, "text") }) == "" {
+	if failureOf(t, func(t testing.TB) { vectors.Number(t, f, "text") }) == "" {
 		t.Error("a text instead of a number stops the test")
 	}
 }

@@ -20,14 +20,14 @@ type Case[Input any] struct {
 	Want Expected
 	// Deviations are the marks of the decided deviations from Kopf.
 	Deviations []string
-	// Problem explains why the case cannot be played: it has unused fields or lacks required ones. It fails only this
+	// LoadError explains why the case cannot be played: it has unused fields or lacks required ones. It fails only this
 	// case.
-	Problem error
-	here    bool
+	LoadError    error
+	hasOwnResult bool
 }
 
 // Skipped reports whether the case deviates without a recorded result, so that the expected output is unknown.
-func (c Case[Input]) Skipped() bool { return len(c.Deviations) > 0 && !c.here }
+func (c Case[Input]) Skipped() bool { return len(c.Deviations) > 0 && !c.hasOwnResult }
 
 // raw is a JSON value that is not decoded yet; nil if it is absent.
 type raw []byte
@@ -85,22 +85,22 @@ func Read[Input any](path string) ([]Case[Input], error) {
 func caseOf[Input any](data raw, context map[string]raw) Case[Input] {
 	var given rawCase
 	problem := decode(data, &given)
-	c := Case[Input]{Name: given.Name, Deviations: given.Deviation, here: given.ExpectedHere != nil}
+	c := Case[Input]{Name: given.Name, Deviations: given.Deviation, hasOwnResult: given.ExpectedHere != nil}
 	want := given.Expected
-	if c.here {
+	if c.hasOwnResult {
 		want = given.ExpectedHere
 	}
 	if given.Input == nil || want == nil {
-		c.Problem = errors.Join(problem, errors.New("an input and an expected result are needed"))
+		c.LoadError = errors.Join(problem, errors.New("an input and an expected result are needed"))
 		return c
 	}
-	input, err := within(given.Input, context)
-	c.Problem = errors.Join(problem, err, decode(input, &c.Input), decode(want, &c.Want.Value))
+	input, err := withContext(given.Input, context)
+	c.LoadError = errors.Join(problem, err, decode(input, &c.Input), decode(want, &c.Want.Value))
 	return c
 }
 
-// within is the input with all of the context that it does not override.
-func within(input raw, context map[string]raw) (raw, error) {
+// withContext is the input with all of the context that it does not override.
+func withContext(input raw, context map[string]raw) (raw, error) {
 	if len(context) == 0 {
 		return input, nil
 	}

@@ -44,7 +44,7 @@ func TestReadFailures(t *testing.T) {
 }
 
 func TestReadProblems(t *testing.T) {
-	for name, tc := range map[string]struct{ reason, given string }{
+	for name, tc := range map[string]struct{ reason, caseJSON string }{
 		"key of a case": {"an unknown key of a case is a problem", `"input": {}, "expected": 1, "more": 1`},
 		"key of an input": {
 			"a struct has all that its harness knows", `"input": {"body": {}, "more": 1}, "expected": 1`,
@@ -54,15 +54,15 @@ func TestReadProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cases, err := vectors.Read[input](written(t, `{"family": "essence", "about": "for readers", "cases": [
-				{"name": "bad", `+tc.given+`}, {"name": "good", "input": {"body": {}}, "expected": 1}]}`))
+				{"name": "bad", `+tc.caseJSON+`}, {"name": "good", "input": {"body": {}}, "expected": 1}]}`))
 			if err != nil || len(cases) != 2 {
 				t.Fatalf("one bad case is not the end of the others: got %v and error %v", cases, err)
 			}
-			if cases[0].Problem == nil || cases[0].Name != "bad" {
+			if cases[0].LoadError == nil || cases[0].Name != "bad" {
 				t.Errorf("%s: got %+v, want a problem", tc.reason, cases[0])
 			}
-			if cases[1].Problem != nil {
-				t.Errorf("the other case: %v", cases[1].Problem)
+			if cases[1].LoadError != nil {
+				t.Errorf("the other case: %v", cases[1].LoadError)
 			}
 		})
 	}
@@ -70,9 +70,9 @@ func TestReadProblems(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason, given string
-		want          any
-		skipped       bool
+		reason, caseJSON string
+		want             any
+		skipped          bool
 	}{
 		"plain": {
 			"with no mark, Kopf's result is wanted", `"expected": {"a": 1, "b": 1.0}`,
@@ -99,7 +99,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cases, err := vectors.Read[input](
 				written(
-					t, `{"family": "essence", "cases": [{"name": "a", "input": {"body": {"x": 1}}, `+tc.given+`}]}`,
+					t, `{"family": "essence", "cases": [{"name": "a", "input": {"body": {"x": 1}}, `+tc.caseJSON+`}]}`,
 				),
 			)
 			if err != nil || len(cases) != 1 {

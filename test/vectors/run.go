@@ -44,8 +44,8 @@ func playCase[Input any](t *testing.T, file string, c Case[Input], play func(t *
 		t.Skipf("deviates: %v", c.Deviations)
 	}
 	family := strings.TrimSuffix(filepath.Base(file), ".json")
-	if c.Problem != nil {
-		t.Fatalf("the case of the family %q cannot be played: %v", family, c.Problem)
+	if c.LoadError != nil {
+		t.Fatalf("the case of the family %q cannot be played: %v", family, c.LoadError)
 	}
 	defer enter(t, family, c.Input, c.Want.Value)()
 	defer func() { failOnPanic(t, recover()) }()

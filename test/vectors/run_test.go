@@ -51,7 +51,7 @@ func TestPlaces(t *testing.T) {
 				vectors.Known(t, map[string]any{"elsewhere": 1})
 			},
 		} {
-			if got := why(t, look); !strings.HasPrefix(got, "the harness does not know "+place) {
+			if got := failureOf(t, look); !strings.HasPrefix(got, "the harness does not know "+place) {
 				t.Errorf("a gap of the harness says so, and where: got %q, want %s", got, place)
 			}
 		}

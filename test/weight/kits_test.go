@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const kits = own + "/facade/facadetest"
+const kits = modulePath + "/facade/facadetest"
 
 var frameworks = []string{"testing", "net/http/httptest", "sigs.k8s.io/controller-runtime/pkg/envtest"}
 
@@ -16,7 +16,7 @@ func forTests(t *testing.T, listing ...string) (found []string) {
 	t.Helper()
 	for _, path := range run(t, "go", append([]string{"list", "-deps"}, listing...)...) {
 		path, _, _ = strings.Cut(path, " ") // the suffix of packages built for a test
-		kit := path == kits || strings.HasPrefix(path, kits+"/") || strings.HasPrefix(path, own+"/test/")
+		kit := path == kits || strings.HasPrefix(path, kits+"/") || strings.HasPrefix(path, modulePath+"/test/")
 		if kit || slices.Contains(frameworks, path) {
 			found = append(found, path)
 		}

@@ -15,46 +15,47 @@ import (
 // docs/dependencies.md. A third of the bytes is for debuggers; nearly all of the rest is our own code, a seventh of it
 // the command line.
 const (
-	mostLines   = 8
-	mostModules = 6
-	mostBytes   = 21 << 19 // 10.5 MiB
+	maxLines   = 8
+	maxModules = 6
+	maxBytes   = 21 << 19 // 10.5 MiB
 )
 
 const (
-	bare    = "./bare"
-	minimal = "../../examples/01-minimal"
-	own     = "github.com/kopf-runtime/kopf-runtime"
+	bareProgram    = "./bare"
+	minimalProgram = "../../examples/01-minimal"
+	modulePath     = "github.com/kopf-runtime/kopf-runtime"
 )
 
 // The lines are those of a tidy go.mod: one for this module, one for each module that is not there yet, on whatever
 // platform it is needed.
 func TestLines(t *testing.T) {
-	lines := beyond(needed(t, minimal), needed(t, bare))
+	lines := difference(neededModules(t, minimalProgram), neededModules(t, bareProgram))
 	t.Logf(
 		"%d lines of go.mod beyond those for controller-runtime: %s", 1+len(lines),
-		strings.Join(append(lines, own), ", "),
+		strings.Join(append(lines, modulePath), ", "),
 	)
-	if 1+len(lines) > mostLines {
-		t.Errorf("%d lines, not more than %d", 1+len(lines), mostLines)
+	if 1+len(lines) > maxLines {
+		t.Errorf("%d lines, not more than %d", 1+len(lines), maxLines)
 	}
 }
 
 func TestProgram(t *testing.T) {
-	less, more := build(t, bare), build(t, minimal)
-	modules := beyond(linked(t, more), linked(t, less))
+	less, more := build(t, bareProgram), build(t, minimalProgram)
+	modules := difference(linkedPackages(t, more), linkedPackages(t, less))
 	t.Logf(
 		"%d modules are linked beyond controller-runtime's, and this one: %s", len(modules),
 		strings.Join(modules, ", "),
 	)
-	if len(modules) > mostModules {
-		t.Errorf("%d modules, not more than %d", len(modules), mostModules)
+	if len(modules) > maxModules {
+		t.Errorf("%d modules, not more than %d", len(modules), maxModules)
 	}
-	bytes := size(t, more) - size(t, less)
+	bytes := binarySize(t, more) - binarySize(t, less)
 	t.Logf(
-		"%.1f MiB are added to the %.1f of a program with controller-runtime alone", mebi(bytes), mebi(size(t, less)),
+		"%.1f MiB are added to the %.1f of a program with controller-runtime alone", toMiB(bytes),
+		toMiB(binarySize(t, less)),
 	)
-	if bytes > mostBytes {
-		t.Errorf("%d bytes, not more than %d", bytes, mostBytes)
+	if bytes > maxBytes {
+		t.Errorf("%d bytes, not more than %d", bytes, maxBytes)
 	}
 }
 
@@ -65,7 +66,7 @@ func TestNothingIsRaised(t *testing.T) {
 	var ours []string
 	for _, edge := range run(t, "go", "mod", "graph") {
 		who, what, _ := strings.Cut(edge, " ")
-		if who == own {
+		if who == modulePath {
 			ours = append(ours, what)
 			continue
 		}
@@ -82,8 +83,8 @@ func TestNothingIsRaised(t *testing.T) {
 	}
 }
 
-// needed gives the modules, but ours, of which the program needs packages.
-func needed(t *testing.T, program string) map[string]bool {
+// neededModules gives the modules, but ours, of which the program needs packages.
+func neededModules(t *testing.T, program string) map[string]bool {
 	t.Helper()
 	modules := map[string]bool{}
 	for _, platform := range []string{"linux", "windows"} {
@@ -92,7 +93,7 @@ func needed(t *testing.T, program string) map[string]bool {
 			modules[path] = true
 		}
 	}
-	delete(modules, own)
+	delete(modules, modulePath)
 	delete(modules, "")
 	return modules
 }
@@ -104,7 +105,7 @@ func build(t *testing.T, program string) (file string) {
 	return file
 }
 
-func linked(t *testing.T, file string) map[string]bool {
+func linkedPackages(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -117,7 +118,7 @@ func linked(t *testing.T, file string) map[string]bool {
 	return modules
 }
 
-func size(t *testing.T, file string) int64 {
+func binarySize(t *testing.T, file string) int64 {
 	t.Helper()
 	info, err := os.Stat(file)
 	if err != nil {
@@ -126,9 +127,9 @@ func size(t *testing.T, file string) int64 {
 	return info.Size()
 }
 
-func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+func toMiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-func beyond(more, less map[string]bool) []string {
+func difference(more, less map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(more)), func(path string) bool { return less[path] })
 }
 

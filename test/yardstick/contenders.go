@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	kopfName = "kopf"
-	dynamic  = "dynamic"
+	kopfName       = "kopf"
+	dynamicVariant = "dynamic"
 
 	// The contenders of the scenario idle: an example and an empty manager.
 	minimalName, emptyName = "minimal", "empty"
@@ -37,7 +37,8 @@ func (o options) prepare(ctx context.Context, folder string, progress io.Writer)
 			args := []string{filepath.Join(python, "bin", "python"), script}
 			kopf := scenarios.Contender{Name: kopfName, Args: args}
 			if o.kopfIfPossible {
-				kopf.Skips = []string{"pods"} // the cost of its indices grows faster than the number of objects
+				// The cost of its indices grows faster than the number of objects.
+				kopf.SkippedScenarios = []string{"pods"}
 			}
 			ready = append(ready, kopf)
 		case !o.kopfIfPossible:
@@ -85,7 +86,7 @@ func (o options) build(ctx context.Context, folder string, progress io.Writer) e
 }
 
 // unpacked is the write size with which container images are unpacked on a node.
-const unpacked = 32 << 10
+const writeSize = 32 << 10
 
 // unpack copies a program as a node does when it unpacks an image. From Linux 6.18 on, the first access to a file's
 // page makes its whole folio resident. A linker's output has folios of 64 KiB to 2 MiB, different with each build, so
@@ -101,7 +102,7 @@ func unpack(from, to string) (err error) {
 		return fmt.Errorf("unpacking %s: %w", from, err)
 	}
 	// The wrappers hide ReadFrom and WriteTo, which would copy everything at once.
-	_, err = io.CopyBuffer(struct{ io.Writer }{file}, struct{ io.Reader }{program}, make([]byte, unpacked))
+	_, err = io.CopyBuffer(struct{ io.Writer }{file}, struct{ io.Reader }{program}, make([]byte, writeSize))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("unpacking %s: %w", from, err)
 	}
@@ -113,13 +114,14 @@ func contender(folder, name string) scenarios.Contender {
 	switch name {
 	case minimalName:
 		return scenarios.Contender{
-			Name: name, Args: []string{filepath.Join(folder, example), "run", "--all-namespaces"}, Plays: idleName,
+			Name: name, Args: []string{filepath.Join(folder, example), "run", "--all-namespaces"},
+			OnlyScenario: idleName,
 		}
 	case emptyName:
-		return scenarios.Contender{Name: name, Args: []string{filepath.Join(folder, name)}, Plays: idleName}
+		return scenarios.Contender{Name: name, Args: []string{filepath.Join(folder, name)}, OnlyScenario: idleName}
 	}
 	program, variant, _ := strings.Cut(name, "-")
 	return scenarios.Contender{
-		Name: name, Args: []string{filepath.Join(folder, program), variant}, Dynamic: variant == dynamic,
+		Name: name, Args: []string{filepath.Join(folder, program), variant}, IsDynamic: variant == dynamicVariant,
 	}
 }

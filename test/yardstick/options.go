@@ -54,7 +54,7 @@ type options struct {
 	kopfIfPossible        bool
 	objects, size, rounds int // zero objects: the default of the scenario
 	rate                  int
-	window, rest          time.Duration
+	window, idleTime      time.Duration
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -72,7 +72,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.size, "size", 300, "the `bytes` of an object, about, without its metadata; pods have 2.7 KB")
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each contender takes its turn")
 	flags.DurationVar(&o.window, "window", 30*time.Second, "for how long timers tick, changes come, and programs idle")
-	flags.DurationVar(&o.rest, "rest", 5*time.Second,
+	flags.DurationVar(&o.idleTime, "rest", 5*time.Second,
 		"for how long an operator does nothing before its memory is steady")
 	flags.IntVar(&o.rate, "rate", 100, "how many changes come per second in latency")
 	flags.StringVar(&o.assets, "assets", os.Getenv("KUBEBUILDER_ASSETS"),
@@ -87,7 +87,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	o.kopfIfPossible = wantedContenders == all
-	if o.contenders, err = chosen(wantedContenders, contenders, "contender"); err != nil {
+	if o.contenders, err = selectNames(wantedContenders, contenders, "contender"); err != nil {
 		return o, err
 	}
 	return o, o.check(flags.Args())
@@ -105,8 +105,8 @@ func (o options) check(rest []string) error {
 	return nil
 }
 
-// chosen returns the selected names in the order of the full list.
-func chosen(wanted string, there []string, what string) ([]string, error) {
+// selectNames returns the selected names in the order of the full list.
+func selectNames(wanted string, there []string, what string) ([]string, error) {
 	if wanted == all || wanted == "" {
 		return there, nil
 	}
@@ -124,7 +124,7 @@ func chosenScenarios(wanted string) ([]scenarios.Scenario, error) {
 	for _, s := range scenarios.All {
 		there = append(there, s.Name)
 	}
-	list, err := chosen(wanted, there, "scenario")
+	list, err := selectNames(wanted, there, "scenario")
 	return slices.DeleteFunc(slices.Clone(scenarios.All), func(s scenarios.Scenario) bool {
 		return !slices.Contains(list, s.Name)
 	}), err
@@ -133,7 +133,7 @@ func chosenScenarios(wanted string) ([]scenarios.Scenario, error) {
 func describe(list []scenarios.Scenario) string {
 	var text strings.Builder
 	for _, s := range list {
-		_, _ = fmt.Fprintf(&text, "  %-9s %6d  %s\n", s.Name, s.Objects, s.About)
+		_, _ = fmt.Fprintf(&text, "  %-9s %6d  %s\n", s.Name, s.Objects, s.Description)
 	}
 	return text.String()
 }

@@ -21,11 +21,11 @@ import (
 
 // pairs lists the comparisons that are printed if both contenders have run.
 var pairs = []figures.Pair{
-	{Title: "dynamic to by hand", Of: "ours-dynamic", To: "byhand-dynamic"},
-	{Title: "typed to by hand", Of: "ours-typed", To: "byhand-typed"},
-	{Title: "minimal to empty", Of: minimalName, To: emptyName},
-	{Title: "dynamic to Kopf", Of: "ours-dynamic", To: "kopf"},
-	{Title: "typed to Kopf", Of: "ours-typed", To: "kopf"},
+	{Title: "dynamic to by hand", Numerator: "ours-dynamic", Denominator: "byhand-dynamic"},
+	{Title: "typed to by hand", Numerator: "ours-typed", Denominator: "byhand-typed"},
+	{Title: "minimal to empty", Numerator: minimalName, Denominator: emptyName},
+	{Title: "dynamic to Kopf", Numerator: "ours-dynamic", Denominator: "kopf"},
+	{Title: "typed to Kopf", Numerator: "ours-typed", Denominator: "kopf"},
 }
 
 // run plays the scenarios one after another and prints the figures of each at its end.
@@ -38,7 +38,7 @@ func (o options) run(ctx context.Context, results, progress io.Writer) (err erro
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	bench := &scenarios.Bench{
 		Folder: cmp.Or(o.logs, folder), Progress: progress, Size: o.size, Rounds: o.rounds,
-		Window: o.window, Rest: o.rest, Rate: o.rate,
+		Window: o.window, IdleTime: o.idleTime, Rate: o.rate,
 	}
 	if bench.Contenders, err = o.prepare(ctx, folder, progress); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (o options) play(ctx context.Context, s scenarios.Scenario, bench *scenario
 	bench.Book, bench.Objects = &figures.Book{}, cmp.Or(o.objects, s.Objects)
 	failed := s.Play(ctx, bench)
 	say(results, "\n== %s: %s\nN=%d SIZE=%d ROUNDS=%d; ratios of ours to others: median (least–greatest)",
-		s.Name, s.About, bench.Objects, o.size, o.rounds)
+		s.Name, s.Description, bench.Objects, o.size, o.rounds)
 	if failed != nil {
 		say(results, "not all of it was measured: %v", failed)
 	}

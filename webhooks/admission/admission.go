@@ -34,21 +34,21 @@ type WebhookServer struct {
 	api      discovery.Getter
 	crds     *discovery.CRDWatcher // nil if CRDs are not watched
 	identity identity
-	// served contains the resources and their handlers. Each review reads it, and each scan replaces it.
-	served  atomic.Pointer[[]review.ServedResource]
-	hooking sync.Mutex // serializes the computation of hooks and their transfer to the writer
-	known   resources  // the resources of the last hooks, guarded by hooking
-	first   sync.Once
-	scanned chan struct{} // closed by the first complete scan
-	open    chan struct{} // closed when reviews are answered
-	reached chan struct{} // closed when the webhook server is reachable, too
+	// servedResources contains the resources and their handlers. Each review reads it, and each scan replaces it.
+	servedResources  atomic.Pointer[[]review.ServedResource]
+	hooksMu          sync.Mutex // serializes the computation of hooks and their transfer to the writer
+	scannedResources resources  // the resources of the last hooks, guarded by hooking
+	scannedOnce      sync.Once
+	scanned          chan struct{} // closed by the first complete scan
+	reviewsReady     chan struct{} // closed when reviews are answered
+	serverReachable  chan struct{} // closed when the webhook server is reachable, too
 
 	// mu guards the fields below, which determine the address of the server.
-	mu        sync.Mutex
-	bundle    []byte                                       // the CA bundle; nil if it is not known yet
-	reachable bool                                         // the webhook server responds
-	local     tunnels.Local                                // the argument of the tunnel
-	way       *admissionregistrationv1.WebhookClientConfig // the last client configuration from the tunnel
+	mu           sync.Mutex
+	bundle       []byte                                       // the CA bundle; nil if it is not known yet
+	wasReachable bool                                         // the webhook server responds
+	localServer  tunnels.Local                                // the argument of the tunnel
+	tunnelConfig *admissionregistrationv1.WebhookClientConfig // the last client configuration from the tunnel
 }
 
 // New returns the admission of an operator. It does not use the network. Invalid options are an error, and so are two
@@ -57,9 +57,9 @@ func New(o Options) (*WebhookServer, error) {
 	if err := o.checkRequired(); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
-	a := &WebhookServer{options: o, scanned: make(chan struct{}), open: make(chan struct{}),
-		reached: make(chan struct{})}
-	a.served.Store(&[]review.ServedResource{})
+	a := &WebhookServer{options: o, scanned: make(chan struct{}), reviewsReady: make(chan struct{}),
+		serverReachable: make(chan struct{})}
+	a.servedResources.Store(&[]review.ServedResource{})
 	for _, r := range o.Registrations {
 		a.handlers = append(a.handlers, adapters.New(r.Handler, o.Metrics))
 	}
@@ -77,7 +77,7 @@ func (a *WebhookServer) createClients() error {
 		return fmt.Errorf("making the discovery client: %w", err)
 	}
 	a.identity.api = client.RESTClient()
-	a.api = discovery.Limited{Getter: discovery.API{Client: client.RESTClient()}}
+	a.api = discovery.TimeoutGetter{Getter: discovery.API{Client: client.RESTClient()}}
 	// CRDs are watched to find new resources soon. Only those that a selector could match matter.
 	if !a.options.ScanOnce {
 		var selectors []discovery.Selector
@@ -91,14 +91,17 @@ func (a *WebhookServer) createClients() error {
 
 // createServer creates the HTTP server.
 func (a *WebhookServer) createServer() (err error) {
-	reviewer := &review.Reviewer{Served: func() []review.ServedResource { return *a.served.Load() }, Own: a.ownWrites}
+	reviewer := &review.Reviewer{ServedResources: func() []review.ServedResource { return *a.servedResources.Load() },
+		OwnWrites: a.ownWrites}
 	// The scope is read for each request, because a startup handler can change the namespaces.
-	if a.options.Scope != nil {
-		reviewer.Serves = func(namespace string) bool { return a.options.Scope().IncludesNamespace(namespace) }
+	if a.options.ReviewedNamespaces != nil {
+		reviewer.ServesNamespace = func(namespace string) bool {
+			return a.options.ReviewedNamespaces().IncludesNamespace(namespace)
+		}
 	}
 	o := server.Options{
 		Operator: a.options.Operator, Path: a.options.Path, AtRoot: a.options.AtRoot, Reviewer: reviewer,
-		Open: a.open, Log: a.options.Log, Endpoints: a.options.handlerEndpoints(),
+		ReviewsReady: a.reviewsReady, Log: a.options.Log, Endpoints: a.options.handlerEndpoints(),
 	}
 	a.server, err = server.New(o)
 	return err
@@ -106,10 +109,10 @@ func (a *WebhookServer) createServer() (err error) {
 
 // ownWrites returns the operator's own writes with its current settings, which a startup handler can change.
 func (a *WebhookServer) ownWrites() (own review.OwnWrites) {
-	if a.options.Own != nil {
-		own = a.options.Own()
+	if a.options.OwnWrites != nil {
+		own = a.options.OwnWrites()
 	}
-	own.User = a.identity.operatorUser
+	own.UserName = a.identity.operatorUser
 	return own
 }
 
@@ -134,7 +137,7 @@ func (a *WebhookServer) createWriter() error {
 	// The youngest process wins, so its start time is set once.
 	a.writer = configurations.NewWriter(configurations.Options{
 		Client: client, Name: a.options.Managed, Operator: a.options.Operator, Identity: a.options.Identity,
-		Started: time.Now(), Form: form, HandOver: a.options.HandOver,
+		StartTime: time.Now(), Form: form, HandOver: a.options.HandOver,
 	})
 	return nil
 }

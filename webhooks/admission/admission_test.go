@@ -46,7 +46,7 @@ func TestOneIDForTwoKinds(t *testing.T) {
 		if status, _ := r.ask(t, "/ops/validate/quota", gadgets); status != http.StatusNotFound {
 			t.Errorf("the path of a shared id without a kind must not be served: got %d", status)
 		}
-		all := entries(t, server, validating)
+		all := entries(t, server, validatingResource)
 		entry := all["widget.v1.example.org.quota.ops.example.org"]
 		url := entry.ClientConfig.URL
 		if url == nil || *url != "https://here/ops/validate/widget.v1.example.org/quota" {
@@ -56,7 +56,7 @@ func TestOneIDForTwoKinds(t *testing.T) {
 			t.Errorf("the entry must have the rule of its own kind: got %+v", entry.Rules)
 		}
 		r.stop(t)
-		if all := entries(t, server, validating); len(all) != 0 {
+		if all := entries(t, server, validatingResource); len(all) != 0 {
 			t.Errorf("all entries must be removed: got %v", all)
 		}
 	})
@@ -69,13 +69,13 @@ func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 		places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 		server := cluster(widgets, places)
 		one, other := newRegistration(widgets, "v", "no"), newRegistration(places, "v", "no")
-		one.Handler.Function, other.Handler.Function = 7, 7
+		one.Handler.FunctionKey, other.Handler.FunctionKey = 7, 7
 		o := options(server, one, other)
-		o.Scope = func() namespaces.NamespaceRule {
+		o.ReviewedNamespaces = func() namespaces.NamespaceRule {
 			return namespaces.NamespaceRule{Served: namespaces.Patterns{namespaces.ParsePattern("team-a")}}
 		}
 		r := start(t, o)
-		entry := entries(t, server, validating)["v.ops.example.org"]
+		entry := entries(t, server, validatingResource)["v.ops.example.org"]
 		if len(entry.Rules) != 2 || entry.NamespaceSelector != nil {
 			t.Errorf("Namespaces must be sent: got %+v with the selector %v", entry.Rules, entry.NamespaceSelector)
 		}
@@ -90,7 +90,7 @@ func TestOneFunctionForTwoSelections(t *testing.T) {
 		server := cluster(widgets, gadgets)
 		same := func(r memapi.Resource, operations ...string) admission.RegisteredHandler {
 			one := newRegistration(r, "quota", "no")
-			one.Handler.Function, one.Handler.Operations = "quota", operations
+			one.Handler.FunctionKey, one.Handler.Operations = "quota", operations
 			return one
 		}
 		again := same(widgets, "CREATE")
@@ -102,7 +102,7 @@ func TestOneFunctionForTwoSelections(t *testing.T) {
 				t.Errorf("%s: got %d %q", resource.Plural, status, denied)
 			}
 		}
-		all := entries(t, server, validating)
+		all := entries(t, server, validatingResource)
 		entry := all["quota.ops.example.org"]
 		if len(all) != 2 || len(entry.Rules) != 2 || entry.ObjectSelector != nil {
 			t.Fatalf("want one entry with the rules of all selections, without the filter of one of them: got %+v", all)
@@ -126,21 +126,21 @@ func TestResourcesComeAndGo(t *testing.T) {
 		if status, _ := r.ask(t, "/ops/validate/quota", widgets); status != http.StatusNotFound {
 			t.Errorf("an unknown resource must not be served: got %d", status)
 		}
-		entry := entries(t, server, validating)["quota.ops.example.org"]
+		entry := entries(t, server, validatingResource)["quota.ops.example.org"]
 		if len(entry.Rules) != 0 || entry.ObjectSelector == nil {
 			t.Errorf("an entry without a resource must have its filter and no rules: got %+v", entry)
 		}
-		server.Put(definitions, definition())
+		server.Put(definitionResource, definition())
 		time.Sleep(30 * time.Second)
-		if rules := entries(t, server, validating)["quota.ops.example.org"].Rules; len(rules) != 1 {
+		if rules := entries(t, server, validatingResource)["quota.ops.example.org"].Rules; len(rules) != 1 {
 			t.Errorf("a new resource must get a rule: got %v", rules)
 		}
 		if status, denied := r.ask(t, "/ops/validate/quota", widgets); status != http.StatusOK || denied != "no" {
 			t.Errorf("a new resource must be reviewed: got %d %q", status, denied)
 		}
-		server.Delete(definitions, "", "widgets.example.org")
+		server.Delete(definitionResource, "", "widgets.example.org")
 		time.Sleep(30 * time.Second)
-		if rules := entries(t, server, validating)["quota.ops.example.org"].Rules; len(rules) != 0 {
+		if rules := entries(t, server, validatingResource)["quota.ops.example.org"].Rules; len(rules) != 0 {
 			t.Errorf("a removed resource must lose its rule: got %v", rules)
 		}
 	})
@@ -161,12 +161,13 @@ func TestOrderOfStart(t *testing.T) {
 				}
 				api := cluster(widgets)
 				o := options(api, newRegistration(widgets, "quota", ""))
-				o.Open, o.Started = ready[indices], func(*http.Request) error { return checked(ready[server]) }
-				o.Certificates, o.Dump = late{ready[certificate]}, filepath.Join(t.TempDir(), "ca.crt")
+				o.HandlersReady, o.StartedChecker = ready[indices],
+					func(*http.Request) error { return checked(ready[server]) }
+				o.Certificates, o.CADumpFile = lateSource{ready[certificate]}, filepath.Join(t.TempDir(), "ca.crt")
 				r := start(t, o)
 				defer r.stop(t)
 				for _, next := range order {
-					if all := entries(t, api, validating); len(all) != 0 {
+					if all := entries(t, api, validatingResource); len(all) != 0 {
 						t.Errorf("an entry is written too early, before %d: got %v", next, all)
 					}
 					unready := r.CheckReadiness(nil) != nil
@@ -177,8 +178,8 @@ func TestOrderOfStart(t *testing.T) {
 					close(ready[next])
 					time.Sleep(time.Second)
 				}
-				told := entries(t, api, validating)["quota.ops.example.org"].ClientConfig.CABundle
-				dumped, err := os.ReadFile(o.Dump)
+				told := entries(t, api, validatingResource)["quota.ops.example.org"].ClientConfig.CABundle
+				dumped, err := os.ReadFile(o.CADumpFile)
 				if err != nil || string(told) != "bundle" || string(dumped) != "bundle" {
 					t.Errorf("the entry and the file must have the bundle: got %q, %q and the error %v",
 						told, dumped, err)
@@ -198,10 +199,10 @@ func checked(ready <-chan struct{}) error {
 	}
 }
 
-// late is a certificate source that has its certificate as soon as the channel is closed.
-type late struct{ ready <-chan struct{} }
+// lateSource is a certificate source that has its certificate as soon as the channel is closed.
+type lateSource struct{ ready <-chan struct{} }
 
-func (l late) Run(ctx context.Context, told func(bundle []byte)) error {
+func (l lateSource) Run(ctx context.Context, told func(bundle []byte)) error {
 	select {
 	case <-ctx.Done():
 	case <-l.ready:
@@ -211,16 +212,16 @@ func (l late) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
-func (late) Check() error { return nil }
+func (lateSource) Check() error { return nil }
 
-func (late) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (lateSource) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("none")
 }
 
-// renewing is a certificate source that only reports bundles.
-type renewing chan string
+// renewingSource is a certificate source that only reports bundles.
+type renewingSource chan string
 
-func (r renewing) Run(ctx context.Context, told func(bundle []byte)) error {
+func (r renewingSource) Run(ctx context.Context, told func(bundle []byte)) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -231,9 +232,9 @@ func (r renewing) Run(ctx context.Context, told func(bundle []byte)) error {
 	}
 }
 
-func (renewing) Check() error { return nil }
+func (renewingSource) Check() error { return nil }
 
-func (renewing) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (renewingSource) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("none")
 }
 
@@ -244,7 +245,7 @@ func TestAsKopf(t *testing.T) {
 		o.AsKopf, o.Path = true, ""
 		r := start(t, o)
 		defer r.stop(t)
-		entry, there := entries(t, server, validating)["Quota.shared"]
+		entry, there := entries(t, server, validatingResource)["Quota.shared"]
 		if !there || *entry.ClientConfig.URL != "https://here/ops/Quota" {
 			t.Errorf("the name and the path must be those of Kopf: got %+v", entry)
 		}
@@ -290,7 +291,7 @@ func TestKopfsPaths(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	server := cluster()
 	for name, change := range map[string]func(o *admission.Options){
-		"a missing way to the server": func(o *admission.Options) { o.Reach = nil },
+		"a missing way to the server": func(o *admission.Options) { o.ClientConfig = nil },
 		"an invalid path":             func(o *admission.Options) { o.Path = "ops/" },
 		"two handlers with one path": func(o *admission.Options) {
 			o.Registrations = append(o.Registrations, newRegistration(widgets, "quota", ""))
@@ -329,7 +330,7 @@ func TestForbiddenWithoutHandlers(t *testing.T) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			select {
-			case err := <-r.ended:
+			case err := <-r.runResult:
 				t.Errorf("%s: the manager ends with %v", verb, err)
 			default:
 			}
@@ -338,8 +339,8 @@ func TestForbiddenWithoutHandlers(t *testing.T) {
 				t.Errorf("%s: warned %d times", verb, warned)
 			}
 			mu.Unlock()
-			r.end()
-			if err := <-r.ended; err != nil {
+			r.cancel()
+			if err := <-r.runResult; err != nil {
 				t.Error(err)
 			}
 		}
@@ -351,7 +352,7 @@ func TestForbidden(t *testing.T) {
 		connection := cluster(widgets).Connect()
 		connection.Before = forbidding("patch")
 		r := start(t, options(connection, newRegistration(widgets, "quota", "")))
-		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "may not manage") {
+		if err := <-r.runResult; err == nil || !strings.Contains(err.Error(), "may not manage") {
 			t.Errorf("a forbidden write must end the operator: got the error %v", err)
 		}
 	})

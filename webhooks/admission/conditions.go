@@ -17,8 +17,8 @@ const reservedConditions = 2
 // maxConditions is the number of filter conditions: the API server accepts 64 conditions in a webhook. maxText limits
 // their texts in bytes. The API server only limits the size of the object, which contains the entries of all handlers.
 const (
-	maxConditions = 64 - reservedConditions
-	maxText       = 16 << 10
+	maxConditions      = 64 - reservedConditions
+	maxExpressionBytes = 16 << 10
 )
 
 // matchConditions expresses the filters of an admission handler in CEL, so that the API server only sends requests for
@@ -37,7 +37,7 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 		return nil
 	}
 	size := 0
-	for _, required := range h.Requires {
+	for _, required := range h.Requirements {
 		said, ok := expressRequirement(required)
 		if !ok {
 			continue
@@ -45,10 +45,10 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 		one := admissionregistrationv1.MatchCondition{
 			// The name must be unique in the webhook, so it contains a number.
 			Name:       fmt.Sprintf("%s-%d", conditionName(required), len(all)+1),
-			Expression: unless + fmt.Sprintf(reviewed, said),
+			Expression: unless + fmt.Sprintf(reviewedObjectTemplate, said),
 		}
 		// Conditions are joined by AND, so leaving out the rest only sends more requests.
-		if size += len(one.Expression); size > maxText || len(all) == maxConditions {
+		if size += len(one.Expression); size > maxExpressionBytes || len(all) == maxConditions {
 			return all
 		}
 		all = append(all, one)
@@ -58,10 +58,11 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 
 // reviewed applies a demand to the object that the operator's filters use: the new object or, for a deletion, the old
 // one. The macro all binds it to a name, because the demand refers to it several times.
-const reviewed = "[object == null ? oldObject : object].all(" + it + ", " + it + " == null || %s)"
+const reviewedObjectTemplate = "[object == null ? oldObject : object].all(" + objectVariable + ", " +
+	objectVariable + " == null || %s)"
 
 // it is the name of the object in demands.
-const it = "it"
+const objectVariable = "it"
 
 // conditionName returns the name of a condition, by the metadata or the field that it requires.
 func conditionName(r requirements.Requirement) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // exact limits numbers to those that CEL compares exactly: it converts integers to floats to compare the two types.
-const exact = 1 << 53
+const maxExactInteger = 1 << 53
 
 // celLiteral returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a
 // comparison would not be exact.
@@ -28,11 +28,11 @@ func celLiteral(value any, depth int) (string, bool) {
 		return quoteCEL(value)
 	case int64:
 		// The value in the object may be a float, so the bound applies to both types.
-		return strconv.FormatInt(value, 10), -exact < value && value < exact
+		return strconv.FormatInt(value, 10), -maxExactInteger < value && value < maxExactInteger
 	case float64:
 		// JSON has no infinities, so these are errors here.
 		text, err := json.Marshal(value)
-		return string(text), err == nil && math.Abs(value) < exact
+		return string(text), err == nil && math.Abs(value) < maxExactInteger
 	case []any:
 		return celList(value, depth-1)
 	case map[string]any:

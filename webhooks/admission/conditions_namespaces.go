@@ -23,5 +23,5 @@ func namespaceCondition(of namespaces.NamespaceRule) (one admissionregistrationv
 		Name: "in-namespaces",
 		Expression: `!has(` + name + `) || ` + name + ` == "" || request.resource.group == "" && ` +
 			`request.resource.resource == "namespaces" || ` + expression,
-	}, said && len(expression) <= maxText
+	}, said && len(expression) <= maxExpressionBytes
 }

@@ -37,8 +37,8 @@ func selectorPathPart(s discovery.Selector) string {
 		name = "function"
 	}
 	parts := []string{name}
-	for _, part := range []discovery.Part{s.Version, s.Group} {
-		if part.Given && part.Text != "" {
+	for _, part := range []discovery.SelectorPart{s.Version, s.Group} {
+		if part.IsSet && part.Text != "" {
 			parts = append(parts, part.Text)
 		}
 	}
@@ -74,7 +74,7 @@ func (o Options) handlerEndpoints() (made []server.Endpoint) {
 	}
 	// In Kopf, a path is for all handlers with its id, of both types. The finalizer handler does not exist in Kopf.
 	for _, r := range o.Registrations {
-		if id := r.Handler.ID; !known[id] && !r.Handler.Sparing {
+		if id := r.Handler.ID; !known[id] && !r.Handler.IsOptimization {
 			known[id] = true
 			made = append(made, server.Endpoint{Path: id, Handler: id})
 		}
@@ -91,7 +91,7 @@ func indexOfFirstTwin(r RegisteredHandler, all []RegisteredHandler) int {
 
 // sparingTimeout is the timeout, in seconds, of handlers that requests do not depend on. An API server that cannot
 // connect waits for the whole timeout, so it is much shorter than the 30 s of other handlers.
-const sparingTimeout = 3
+const sparingTimeoutSeconds = 3
 
 // configurationHooks returns the handlers in the form for the configurations, with the known resources.
 func (o Options) configurationHooks(known resources) []configurations.Hook {
@@ -111,8 +111,8 @@ func (o Options) configurationHooks(known resources) []configurations.Hook {
 		if r.Handler.Labels != nil {
 			hook.Labels = configurations.SelectorRequirements(r.Handler.Labels)
 		}
-		if r.Handler.Sparing {
-			hook.Timeout = sparingTimeout
+		if r.Handler.IsOptimization {
+			hook.Timeout = sparingTimeoutSeconds
 		}
 		hook.Resources = known.reviewedBy(r)
 		o.restrictHook(&hook, r.Handler, o.isOnlyForNamespaces(r, known))
@@ -132,16 +132,16 @@ func (o Options) configurationHooks(known resources) []configurations.Hook {
 func (o Options) restrictHook(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
 	hook.Conditions = matchConditions(h)
 	// Handlers are not called for own writes, so these need not be sent.
-	if o.Own != nil {
-		own := o.Own()
+	if o.OwnWrites != nil {
+		own := o.OwnWrites()
 		if one, ok := ownWriteCondition(h, own.Prefixes, own.Finalizer); ok {
 			hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 		}
 	}
-	if o.Scope == nil {
+	if o.ReviewedNamespaces == nil {
 		return
 	}
-	scope := o.Scope()
+	scope := o.ReviewedNamespaces()
 	var byLabels []metav1.LabelSelectorRequirement
 	if by := scope.Served.LabelSelector(); by != nil && !onlyNamespaces {
 		// The reviewer does not check labels of namespaces, so the entries have to. For a Namespace, the API server

@@ -28,18 +28,18 @@ var (
 	gadgets = memapi.Resource{
 		Group: "example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets", Namespaced: true,
 	}
-	validating = memapi.Resource{
+	validatingResource = memapi.Resource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration",
 		Plural: "validatingwebhookconfigurations", Plain: true,
 	}
-	mutating = memapi.Resource{
+	mutatingResource = memapi.Resource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration",
 		Plural: "mutatingwebhookconfigurations", Plain: true,
 	}
 )
 
 // definitions is the kind of CRDs.
-var definitions = memapi.Resource{
+var definitionResource = memapi.Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
 }
 
@@ -58,7 +58,7 @@ func definition() map[string]any {
 // cluster returns an API server with webhook configurations and the given resources.
 func cluster(resources ...memapi.Resource) *memapi.Server {
 	server := memapi.New()
-	for _, resource := range append(resources, validating, mutating) {
+	for _, resource := range append(resources, validatingResource, mutatingResource) {
 		server.Install(resource)
 	}
 	return server
@@ -71,37 +71,37 @@ func newRegistration(r memapi.Resource, id, denies string) admission.RegisteredH
 		if denies == "" {
 			return nil
 		}
-		return refused(denies)
+		return refusedError(denies)
 	}
 	kind := schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 	return admission.RegisteredHandler{Selector: discovery.OfKind(kind), Handler: handler}
 }
 
-type refused string
+type refusedError string
 
-func (r refused) Error() string { return string(r) }
+func (r refusedError) Error() string { return string(r) }
 
 // options returns the options of an operator that is available at a URL.
 func options(server http.RoundTripper, all ...admission.RegisteredHandler) admission.Options {
 	return admission.Options{
 		Operator: "ops.example.org", Registrations: all, Config: memapi.Config(server),
 		HTTPClient: &http.Client{Transport: server}, Path: "/ops", Managed: "shared", Identity: "a",
-		Reach: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+		ClientConfig: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 			return tunnels.ByURL("https://here/ops", bundle)
 		},
 	}
 }
 
-// running is a running admission component.
-type running struct {
+// runningServer is a running admission component.
+type runningServer struct {
 	*admission.WebhookServer
-	mux   *http.ServeMux
-	end   context.CancelFunc
-	ended chan error
+	mux       *http.ServeMux
+	cancel    context.CancelFunc
+	runResult chan error
 }
 
 // start starts the admission component in a bubble.
-func start(t *testing.T, o admission.Options) running {
+func start(t *testing.T, o admission.Options) runningServer {
 	t.Helper()
 	made, err := admission.New(o)
 	if err != nil {
@@ -112,22 +112,22 @@ func start(t *testing.T, o admission.Options) running {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	r := running{made, on.WebhookMux(), end, make(chan error, 1)}
-	go func() { r.ended <- made.Start(ctx) }()
+	r := runningServer{made, on.WebhookMux(), end, make(chan error, 1)}
+	go func() { r.runResult <- made.Start(ctx) }()
 	synctest.Wait()
 	return r
 }
 
-func (r running) stop(t *testing.T) {
+func (r runningServer) stop(t *testing.T) {
 	t.Helper()
-	r.end()
-	if err := <-r.ended; err != nil {
+	r.cancel()
+	if err := <-r.runResult; err != nil {
 		t.Errorf("the stop must not return an error: got %v", err)
 	}
 }
 
 // ask sends a review of a creation and returns the status and the reason of a denial.
-func (r running) ask(t *testing.T, path string, resource memapi.Resource) (status int, denied string) {
+func (r runningServer) ask(t *testing.T, path string, resource memapi.Resource) (status int, denied string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{

@@ -15,7 +15,7 @@ const (
 	// identityTimeout is short, because a review waits for the response.
 	identityTimeout = 5 * time.Second
 	// identityPause is the delay after an error: the API may be missing or forbidden.
-	identityPause = time.Minute
+	identityRetryDelay = time.Minute
 )
 
 // identity finds the user of the operator's requests. The API server is called when the name is needed for the first
@@ -23,9 +23,9 @@ const (
 type identity struct {
 	api rest.Interface
 
-	mu    sync.Mutex
-	name  string
-	after time.Time // the time of the next attempt after an error
+	mu          sync.Mutex
+	name        string
+	nextAttempt time.Time // the time of the next attempt after an error
 }
 
 // operatorUser returns the name of the user, or "" if it is not known.
@@ -33,7 +33,7 @@ func (i *identity) operatorUser(ctx context.Context) string {
 	// Concurrent reviews wait for one request.
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.name != "" || time.Now().Before(i.after) {
+	if i.name != "" || time.Now().Before(i.nextAttempt) {
 		return i.name
 	}
 	// The result is useful for other reviews, too, so it does not depend on the context of this one.
@@ -42,11 +42,11 @@ func (i *identity) operatorUser(ctx context.Context) string {
 	var err error
 	if i.name, err = i.requestUserName(ctx); err != nil || i.name == "" {
 		// The first error is logged, but not its repetitions.
-		if i.after.IsZero() {
+		if i.nextAttempt.IsZero() {
 			logf.FromContext(ctx).Info("Cannot find out the operator's own user; admission handlers are called for "+
 				"its changes of the status, too", "error", identityErrorText(err))
 		}
-		i.after = time.Now().Add(identityPause)
+		i.nextAttempt = time.Now().Add(identityRetryDelay)
 	}
 	return i.name
 }

@@ -35,11 +35,11 @@ type Options struct {
 	Registrations []RegisteredHandler
 	// AsKopf only serves the paths of Kopf, and writes configurations as Kopf does.
 	AsKopf bool
-	// Own returns the prefixes and the finalizer of the operator's own writes, for which handlers are not called. The
-	// user is added here. Nil only covers the status.
-	Own func() review.OwnWrites
-	// Scope returns the namespaces whose objects are reviewed; nil means all.
-	Scope func() namespaces.NamespaceRule
+	// OwnWrites returns the prefixes and the finalizer of the operator's own writes, for which handlers are not called.
+	// The user is added here. Nil only covers the status.
+	OwnWrites func() review.OwnWrites
+	// ReviewedNamespaces returns the namespaces whose objects are reviewed; nil means all.
+	ReviewedNamespaces func() namespaces.NamespaceRule
 	// Config and HTTPClient access the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client
@@ -54,28 +54,28 @@ type Options struct {
 	Path string
 	// AtRoot also serves the paths of Kopf below the root, unless others are served there.
 	AtRoot bool
-	// Open is closed when reviews can be answered, for example when the indices are filled; nil means at once.
-	Open <-chan struct{}
+	// HandlersReady is closed when reviews can be answered, for example when the indices are filled; nil means at once.
+	HandlersReady <-chan struct{}
 	// Certificates provides the certificate of the webhook server, see [WebhookServer.GetCertificate]. Nil means that
 	// the server has its own.
 	Certificates certificates.Source
-	// Dump is a file for the CA bundle; empty means none. Kopf: cadump.
-	Dump string
+	// CADumpFile is a file for the CA bundle; empty means none. Kopf: cadump.
+	CADumpFile string
 	// Managed is the name of the two webhook configurations. Empty means that the operator does not manage them. Kopf:
 	// admission.managed.
 	Managed string
-	// Reach returns where the API server finds the paths. Its argument is the CA bundle, or nil without Certificates:
-	// see [tunnels.ByService] and [tunnels.ByURL]. A Tunnel replaces it. Managed needs one of them.
-	Reach  func(bundle []byte) admissionregistrationv1.WebhookClientConfig
-	Tunnel tunnels.Tunnel
-	// Local is the server to which the tunnel leads. Its path and bundle are filled in.
-	Local tunnels.Local
+	// ClientConfig returns where the API server finds the paths. Its argument is the CA bundle, or nil without
+	// Certificates: see [tunnels.ByService] and [tunnels.ByURL]. A Tunnel replaces it. Managed needs one of them.
+	ClientConfig func(bundle []byte) admissionregistrationv1.WebhookClientConfig
+	Tunnel       tunnels.Tunnel
+	// LocalServer is the server to which the tunnel leads. Its path and bundle are filled in.
+	LocalServer tunnels.Local
 	// Announce is called with the webhook configurations whenever they change, starting when reviews can be answered.
 	// The URLs of the entries contain the paths of their handlers, and an arbitrary host. Nil is not called.
 	Announce func(configurations []client.Object)
-	// Started checks whether the webhook server can be reached, like its StartedChecker. Entries are not written before
-	// that. Nil means at once.
-	Started healthz.Checker
+	// StartedChecker checks whether the webhook server can be reached, like its StartedChecker. Entries are not written
+	// before that. Nil means at once.
+	StartedChecker healthz.Checker
 	// Conditions lets the API server evaluate filters that CEL can express. It has no effect with AsKopf.
 	Conditions bool
 	// Identity and HandOver are passed to configurations.Options.
@@ -86,7 +86,7 @@ type Options struct {
 // checkRequired returns an error for options that are not sufficient.
 func (o Options) checkRequired() error {
 	switch {
-	case o.Managed != "" && o.Reach == nil && o.Tunnel == nil:
+	case o.Managed != "" && o.ClientConfig == nil && o.Tunnel == nil:
 		return errors.New("webhook configurations cannot be managed: it is not known where the API server finds the " +
 			"webhook server")
 	case o.Config == nil:

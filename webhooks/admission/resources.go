@@ -12,24 +12,24 @@ import (
 // resources contains the resources of the handlers. Values are not changed after a scan, so they are shared without a
 // lock.
 type resources struct {
-	reviewed []discovery.Resource
-	// spared contains, for each selector of sparing handlers, the resources that the controllers handle.
-	spared map[discovery.Selector][]discovery.Resource
+	reviewedResources []discovery.Resource
+	// controllerResources contains, for each selector of sparing handlers, the resources that the controllers handle.
+	controllerResources map[discovery.Selector][]discovery.Resource
 }
 
 // isReviewedBy reports whether a handler reviews a resource.
 func (k resources) isReviewedBy(r RegisteredHandler, resource discovery.Resource) bool {
 	// Sparing handlers only help the controllers, so resources without a controller do not need them.
-	if !r.Handler.Sparing {
+	if !r.Handler.IsOptimization {
 		return r.Selector.Matches(resource)
 	}
-	return slices.ContainsFunc(k.spared[r.Selector],
+	return slices.ContainsFunc(k.controllerResources[r.Selector],
 		func(one discovery.Resource) bool { return sameResource(one, resource) })
 }
 
 // reviewedBy returns the resources of a handler.
 func (k resources) reviewedBy(r RegisteredHandler) (all []discovery.Resource) {
-	for _, resource := range k.reviewed {
+	for _, resource := range k.reviewedResources {
 		if k.isReviewedBy(r, resource) {
 			all = append(all, resource)
 		}
@@ -40,7 +40,8 @@ func (k resources) reviewedBy(r RegisteredHandler) (all []discovery.Resource) {
 // isEquivalent reports whether both contain the same resources, as far as that matters for reviews.
 func (k resources) isEquivalent(other resources) bool {
 	alike := func(a, b []discovery.Resource) bool { return slices.EqualFunc(a, b, sameResource) }
-	return alike(k.reviewed, other.reviewed) && maps.EqualFunc(k.spared, other.spared, alike)
+	return alike(k.reviewedResources, other.reviewedResources) &&
+		maps.EqualFunc(k.controllerResources, other.controllerResources, alike)
 }
 
 // sameResource reports whether two resources are equal for reviews. Preferred matters to selectors without a version.
@@ -63,19 +64,21 @@ func (a *WebhookServer) scanResources(ctx context.Context, before *resources) (*
 	if before == nil {
 		before = &resources{}
 	}
-	var wants []discovery.Want
-	known := &resources{spared: map[discovery.Selector][]discovery.Resource{}}
+	var wants []discovery.SelectorUse
+	known := &resources{controllerResources: map[discovery.Selector][]discovery.Resource{}}
 	for _, r := range a.options.Registrations {
-		wants = append(wants, discovery.Want{Selector: r.Selector, Use: discovery.Reviewing})
+		wants = append(wants, discovery.SelectorUse{Selector: r.Selector, Use: discovery.Reviewing})
 		// Controllers can handle fewer resources than can be reviewed: they need to list, watch and patch.
-		if r.Handler.Sparing {
-			handled := discovery.PlanServed([]discovery.Want{{Selector: r.Selector, Use: discovery.Patching}},
+		if r.Handler.IsOptimization {
+			handled := discovery.PlanServed([]discovery.SelectorUse{{Selector: r.Selector, Use: discovery.Patching}},
 				all).Watched
-			known.spared[r.Selector] = keepUnlistedResources(handled, before.spared[r.Selector], incomplete)
+			known.controllerResources[r.Selector] = keepUnlistedResources(handled,
+				before.controllerResources[r.Selector], incomplete)
 		}
 	}
 	// Reviewed resources need neither list nor watch, so they can be subject to reviews only.
-	known.reviewed = keepUnlistedResources(discovery.PlanServed(wants, all).Reviewed, before.reviewed, incomplete)
+	known.reviewedResources = keepUnlistedResources(discovery.PlanServed(wants, all).Reviewed, before.reviewedResources,
+		incomplete)
 	return known, err
 }
 
@@ -96,7 +99,7 @@ func keepUnlistedResources(
 // requests.
 func (a *WebhookServer) selectedGroups() (groups []string) {
 	for _, r := range a.options.Registrations {
-		if !r.Selector.Group.Given {
+		if !r.Selector.Group.IsSet {
 			return nil
 		}
 		groups = append(groups, r.Selector.Group.Text)

@@ -24,15 +24,15 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 	})
 	twin := func(r memapi.Resource) admission.RegisteredHandler {
 		one := newRegistration(r, "v", "no")
-		one.Handler.Function = 7
+		one.Handler.FunctionKey = 7
 		return one
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		served []admission.RegisteredHandler
-		names  string
-		labels string
-		want   string
+		reason        string
+		registrations []admission.RegisteredHandler
+		names         string
+		labels        string
+		want          string
 	}{
 		"OneSelection": {
 			"a selection of Namespaces and other objects keeps the labels",
@@ -63,14 +63,15 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 					t.Fatal(err)
 				}
 				server := cluster(widgets, places)
-				o := options(server, tc.served...)
-				o.Scope = func() namespaces.NamespaceRule {
+				o := options(server, tc.registrations...)
+				o.ReviewedNamespaces = func() namespaces.NamespaceRule {
 					served := namespaces.Patterns{namespaces.ParsePattern(tc.names)}
 					return namespaces.NamespaceRule{Served: served.WithLabels(by)}
 				}
 				r := start(t, o)
 				var got []string
-				if selector := entries(t, server, validating)["v.ops.example.org"].NamespaceSelector; selector != nil {
+				if selector := entries(t, server,
+					validatingResource)["v.ops.example.org"].NamespaceSelector; selector != nil {
 					for _, one := range selector.MatchExpressions {
 						operator := strings.ToLower(string(one.Operator))
 						got = append(got, fmt.Sprint(one.Key, " ", operator, " ", one.Values))

@@ -22,14 +22,14 @@ func TestTunnel(t *testing.T) {
 		api := cluster(widgets)
 		o := options(api, newRegistration(widgets, "quota", ""))
 		moved, renewed := make(chan string), make(chan string)
-		o.Reach, o.Tunnel, o.Local = nil, moving(moved), tunnels.Local{Address: "127.0.0.1:9443"}
-		o.Certificates = renewing(renewed)
+		o.ClientConfig, o.Tunnel, o.LocalServer = nil, moving(moved), tunnels.Local{Address: "127.0.0.1:9443"}
+		o.Certificates = renewingSource(renewed)
 		r := start(t, o)
 		defer r.stop(t)
 		want := func(url, bundle string) {
 			t.Helper()
 			time.Sleep(time.Second)
-			got := entries(t, api, validating)["quota.ops.example.org"].ClientConfig
+			got := entries(t, api, validatingResource)["quota.ops.example.org"].ClientConfig
 			if got.URL == nil || *got.URL != url || string(got.CABundle) != bundle {
 				t.Errorf("want %s and %s, got %+v", url, bundle, got)
 			}
@@ -91,7 +91,7 @@ func TestTunnelFails(t *testing.T) {
 		})
 		r := start(t, o)
 		time.Sleep(time.Minute)
-		if got := entries(t, api, validating)["quota.ops.example.org"].ClientConfig.URL; got == nil ||
+		if got := entries(t, api, validatingResource)["quota.ops.example.org"].ClientConfig.URL; got == nil ||
 			*got != "https://elsewhere/validate/quota" {
 			t.Errorf("the last address must be written: got %v", got)
 		}
@@ -135,12 +135,12 @@ func TestTunnelOutlivesTheEntries(t *testing.T) {
 		) error {
 			told(tunnels.ByURL("https://there", nil))
 			<-ctx.Done()
-			left = len(entries(t, api, validating))
+			left = len(entries(t, api, validatingResource))
 			return nil
 		})
 		r := start(t, o)
 		time.Sleep(time.Second)
-		if len(entries(t, api, validating)) != 1 {
+		if len(entries(t, api, validatingResource)) != 1 {
 			t.Error("the entry must be written")
 		}
 		r.stop(t)

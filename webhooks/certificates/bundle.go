@@ -14,8 +14,8 @@ import (
 
 // reportedBundle is the CA bundle that was reported last.
 type reportedBundle struct {
-	last []byte
-	told func(bundle []byte)
+	lastBundle []byte
+	report     func(bundle []byte)
 }
 
 // reportIfChanged reads the bundle and reports it if it has changed. After an error, the former bundle stays valid.
@@ -24,9 +24,9 @@ func (a *reportedBundle) reportIfChanged(ctx context.Context, read func() ([]byt
 	switch {
 	case err != nil:
 		logf.FromContext(ctx).Error(err, "Cannot read the CA bundle of webhooks; the former one stays")
-	case !bytes.Equal(bundle, a.last):
-		a.last = bundle
-		a.told(bundle)
+	case !bytes.Equal(bundle, a.lastBundle):
+		a.lastBundle = bundle
+		a.report(bundle)
 	}
 }
 

@@ -35,13 +35,13 @@ func (f Files) Open() (Source, error) {
 	if _, err := f.currentBundle(); err != nil {
 		return nil, err
 	}
-	return &files{given: f, watcher: watcher}, nil
+	return &files{options: f, watcher: watcher}, nil
 }
 
 // files is the source of opened files.
 type files struct {
 	alwaysReady
-	given   Files
+	options Files
 	watcher *certwatcher.CertWatcher
 }
 
@@ -62,9 +62,9 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 	})
 	go func() { failed <- f.watcher.Start(ctx) }()
 	// The bundle is reviewed at once, after each change of the certificate, and at intervals.
-	known := reportedBundle{told: told}
+	known := reportedBundle{report: told}
 	for ctx.Err() == nil {
-		known.reportIfChanged(ctx, f.given.currentBundle)
+		known.reportIfChanged(ctx, f.options.currentBundle)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -72,7 +72,7 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 		case err := <-failed:
 			// Without the watcher, a renewed certificate would never be used.
 			if ctx.Err() == nil && err != nil {
-				return fmt.Errorf("watching the certificate %s: %w", f.given.Certificate, err)
+				return fmt.Errorf("watching the certificate %s: %w", f.options.Certificate, err)
 			}
 			failed = nil // a nil channel blocks: the interval alone remains
 		}

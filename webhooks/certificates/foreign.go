@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// foreign is the source of a certificate that only its bundle describes. The bundle is the file at path, or else data.
-type foreign struct {
+// foreignBundle is the source of a certificate that only its bundle describes. The bundle is the file at path, or else
+// data.
+type foreignBundle struct {
 	alwaysReady
 	path string
 	data []byte
@@ -19,14 +20,14 @@ type foreign struct {
 // bundle consists of the CERTIFICATE blocks only. It is an error if there are none, or if one of them is not a
 // certificate.
 func ForeignSource(path string, data []byte) (Source, error) {
-	source := foreign{path: path, data: data}
+	source := foreignBundle{path: path, data: data}
 	_, err := source.currentBundle()
 	return source, err
 }
 
 // Run implements Source.
-func (f foreign) Run(ctx context.Context, told func(bundle []byte)) error {
-	known := reportedBundle{told: told}
+func (f foreignBundle) Run(ctx context.Context, told func(bundle []byte)) error {
+	known := reportedBundle{report: told}
 	for ctx.Err() == nil {
 		known.reportIfChanged(ctx, f.currentBundle)
 		select {
@@ -38,12 +39,12 @@ func (f foreign) Run(ctx context.Context, told func(bundle []byte)) error {
 }
 
 // GetCertificate implements Source.
-func (f foreign) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (f foreignBundle) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("the certificate belongs to another server, and only its CA is configured")
 }
 
 // currentBundle returns the current CA bundle.
-func (f foreign) currentBundle() ([]byte, error) {
+func (f foreignBundle) currentBundle() ([]byte, error) {
 	if f.path != "" {
 		return readBundle(f.path)
 	}

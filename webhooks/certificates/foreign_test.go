@@ -127,7 +127,8 @@ func TestClientsWithoutCAs(t *testing.T) {
 	for file, want := range map[string]string{
 		"/nowhere": "reading the CAs", empty: "there is no certificate in " + empty,
 	} {
-		if err := (certificates.Clients{File: file}).CheckFile(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (certificates.ClientVerification{File: file}).CheckFile(); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got the error %v", want, err)
 		}
 	}

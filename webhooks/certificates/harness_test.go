@@ -17,28 +17,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// running is a running source and the bundles that it has reported.
-type running struct {
+// runningSource is a running source and the bundles that it has reported.
+type runningSource struct {
 	certificates.Source
-	end   context.CancelFunc
-	ended chan error
+	cancel    context.CancelFunc
+	runResult chan error
 
-	mu     sync.Mutex
-	bundle []byte
-	times  int
+	mu          sync.Mutex
+	bundle      []byte
+	reportCount int
 }
 
 // run runs a source until it is stopped, or the test ends.
-func run(t *testing.T, source certificates.Source, told ...func(bundle []byte)) *running {
+func run(t *testing.T, source certificates.Source, told ...func(bundle []byte)) *runningSource {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
-	r := &running{Source: source, end: end, ended: make(chan error, 1)}
+	r := &runningSource{Source: source, cancel: end, runResult: make(chan error, 1)}
 	go func() {
-		r.ended <- source.Run(ctx, func(bundle []byte) {
+		r.runResult <- source.Run(ctx, func(bundle []byte) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.bundle = bundle
-			r.times++
+			r.reportCount++
 			for _, tell := range told {
 				tell(bundle)
 			}
@@ -49,16 +49,16 @@ func run(t *testing.T, source certificates.Source, told ...func(bundle []byte)) 
 }
 
 // stop ends the source and returns its error.
-func (r *running) stop() error {
-	r.end()
-	return <-r.ended
+func (r *runningSource) stop() error {
+	r.cancel()
+	return <-r.runResult
 }
 
 // last returns the bundle that was reported last, and how many were reported.
-func (r *running) last() (bundle []byte, times int) {
+func (r *runningSource) last() (bundle []byte, times int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.bundle, r.times
+	return r.bundle, r.reportCount
 }
 
 // connect acts as a client that trusts the bundle: it returns the certificate of the server if it is valid for the
@@ -83,8 +83,8 @@ func keyOf(t *testing.T, key any) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: data})
 }
 
-// issued returns a certificate of a CA and its key, in the form of a Secret.
-func issued(t *testing.T) (cert, key string) {
+// issueCertificate returns a certificate of a CA and its key, in the form of a Secret.
+func issueCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	source, err := certificates.SelfSignedSource("ca")
 	if err != nil {

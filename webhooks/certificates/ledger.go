@@ -22,27 +22,27 @@ type Ledger interface {
 
 // provenance decides which certificates come from the operator. Without a ledger, all do.
 type provenance struct {
-	unknown bool // there is no ledger
-	// recorded contains fingerprints. published contains the certificates that API servers trust now.
-	recorded  map[string]bool
-	published []*x509.Certificate
-	// closed rejects certificates that are published but not recorded.
-	closed bool
-	// longest is the longest lifetime of a certificate of this operator.
-	longest time.Duration
+	hasNoLedger bool // there is no ledger
+	// recordedFingerprints contains fingerprints. published contains the certificates that API servers trust now.
+	recordedFingerprints  map[string]bool
+	publishedCertificates []*x509.Certificate
+	// rejectsUnrecorded rejects certificates that are published but not recorded.
+	rejectsUnrecorded bool
+	// maxLifetime is the longest lifetime of a certificate of this operator.
+	maxLifetime time.Duration
 }
 
 // isIssued reports whether the operator has issued the certificate. The lifetime is checked, too, so a record cannot
 // make a long-lived certificate acceptable.
 func (p provenance) isIssued(c *x509.Certificate) bool {
-	return p.unknown || p.recorded[fingerprintOf(c)] && c.NotAfter.Sub(c.NotBefore) <= p.longest
+	return p.hasNoLedger || p.recordedFingerprints[fingerprintOf(c)] && c.NotAfter.Sub(c.NotBefore) <= p.maxLifetime
 }
 
 // isPublished reports whether API servers already trust a certificate without a record, from a version of the operator
 // without a ledger. Such a certificate is accepted until a recorded one has replaced it, so an upgrade does not
 // interrupt reviews.
 func (p provenance) isPublished(c *x509.Certificate) bool {
-	return !p.closed && slices.ContainsFunc(p.published, c.Equal)
+	return !p.rejectsUnrecorded && slices.ContainsFunc(p.publishedCertificates, c.Equal)
 }
 
 // isAccepted reports whether clients may trust the certificate.

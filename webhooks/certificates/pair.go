@@ -19,9 +19,9 @@ import (
 
 const (
 	// skew is the tolerated clock skew: a new certificate is valid for clients whose clocks are behind by this time.
-	skew = 5 * time.Minute
+	clockSkew = 5 * time.Minute
 	// developing is the lifetime of a certificate in memory. It exceeds that of any process that is started by hand.
-	developing = 365 * 24 * time.Hour
+	inMemoryLifetime = 365 * 24 * time.Hour
 	// serialBits is the size of serial numbers. RFC 5280 limits them to 20 octets.
 	serialBits = 128
 )
@@ -30,8 +30,8 @@ const (
 type pair struct {
 	cert, key []byte
 	// leaf is the parsed certificate, and pair what a server needs.
-	leaf *x509.Certificate
-	pair *tls.Certificate
+	leaf           *x509.Certificate
+	tlsCertificate *tls.Certificate
 }
 
 // newPair creates a certificate for names and IP addresses. It is valid from now on, minus the skew.
@@ -52,7 +52,7 @@ func newPair(hosts []string, lifetime time.Duration) (*pair, error) {
 	// The certificate is its own CA: clients verify it by itself, so no CA key has to be stored.
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: hosts[0]},
-		NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
+		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(lifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
 	}
@@ -85,7 +85,7 @@ func parsePair(cert, key []byte) (*pair, error) {
 }
 
 // issuedAt returns the time when the certificate was created.
-func (p *pair) issuedAt() time.Time { return p.leaf.NotBefore.Add(skew) }
+func (p *pair) issuedAt() time.Time { return p.leaf.NotBefore.Add(clockSkew) }
 
 // isValidAt reports whether clients accept the certificate at this time. A replica with a fast clock creates
 // certificates that start in the future.
@@ -97,7 +97,7 @@ func (p *pair) isValidAt(now time.Time) bool {
 func (p *pair) isDueForRenewal(now time.Time) bool {
 	// The skew is not a part of the lifetime.
 	life := p.leaf.NotAfter.Sub(p.issuedAt())
-	return now.Sub(p.issuedAt()) >= time.Duration(renewal*float64(life))
+	return now.Sub(p.issuedAt()) >= time.Duration(renewalFraction*float64(life))
 }
 
 // hasSameCertificate reports whether both have the same certificate. Nil only equals nil.
@@ -144,7 +144,7 @@ type selfSigned struct {
 // SelfSignedSource creates a certificate in memory for these names and addresses. The first one is the common name. It
 // is for development: other processes have different certificates, and the certificate is lost with the process.
 func SelfSignedSource(hosts ...string) (Source, error) {
-	made, err := newPair(hosts, developing)
+	made, err := newPair(hosts, inMemoryLifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -160,5 +160,5 @@ func (s selfSigned) Run(ctx context.Context, told func(bundle []byte)) error {
 
 // GetCertificate implements Source.
 func (s selfSigned) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return s.pair.pair, nil
+	return s.pair.tlsCertificate, nil
 }

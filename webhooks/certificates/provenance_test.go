@@ -73,20 +73,20 @@ func selfSigned(t *testing.T) (cert, key []byte) {
 // putSecret writes keys of the Secret, as a tenant can do.
 func putSecret(server *memapi.Server, data map[string][]byte) {
 	encoded := map[string]any{}
-	if object := server.Object(secrets, "ns", "webhooks"); object != nil {
+	if object := server.Object(secretResource, "ns", "webhooks"); object != nil {
 		encoded, _ = object["data"].(map[string]any)
 	}
 	for key, value := range data {
 		encoded[key] = base64.StdEncoding.EncodeToString(value)
 	}
-	server.Put(secrets, map[string]any{
+	server.Put(secretResource, map[string]any{
 		"metadata": map[string]any{"namespace": "ns", "name": "webhooks"}, "data": encoded,
 	})
 }
 
 // secretData returns one key of the Secret.
 func secretData(server *memapi.Server, key string) []byte {
-	data, _ := server.Object(secrets, "ns", "webhooks")["data"].(map[string]any)
+	data, _ := server.Object(secretResource, "ns", "webhooks")["data"].(map[string]any)
 	text, _ := data[key].(string)
 	decoded, _ := base64.StdEncoding.DecodeString(text)
 	return decoded
@@ -105,7 +105,7 @@ func TestForeignSecretIsNotServed(t *testing.T) {
 			return cert
 		},
 		"OtherCA": func(t *testing.T, server *memapi.Server) []byte {
-			cert, key := issued(t)
+			cert, key := issueCertificate(t)
 			plain, _ := base64.StdEncoding.DecodeString(cert)
 			private, _ := base64.StdEncoding.DecodeString(key)
 			putSecret(server, map[string][]byte{"tls.crt": plain, "tls.key": private})
@@ -177,14 +177,14 @@ func TestLifetimesAreBounded(t *testing.T) {
 // replaced like an old one, without a failed connection.
 func TestPublishedCertificateIsReplacedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, records, known := memapi.New(), &ledger{}, &trust{}
-		before := run(t, open(t, rotation(t, server)), known.tell, records.publish)
+		server, records, known := memapi.New(), &ledger{}, &delayedTrust{}
+		before := run(t, open(t, rotation(t, server)), known.publishBundle, records.publish)
 		time.Sleep(2 * time.Minute)
 		former := secretData(server, "tls.crt")
-		after := run(t, open(t, recorded(t, server, records)), known.tell, records.publish)
+		after := run(t, open(t, recorded(t, server, records)), known.publishBundle, records.publish)
 		for second := 0; second < 20*60; second += 10 {
 			time.Sleep(10 * time.Second)
-			for i, replica := range []*running{before, after} {
+			for i, replica := range []*runningSource{before, after} {
 				if _, err := connect(replica, known.known(), "ops.ns.svc"); err != nil {
 					t.Fatalf("version %d refuses a client after %d s: %v", i, second, err)
 				}
@@ -205,11 +205,11 @@ func TestClockAhead(t *testing.T) {
 		server := memapi.New()
 		run(t, open(t, recorded(t, server, records)))
 		synctest.Wait()
-		secret = server.Object(secrets, "ns", "webhooks")
+		secret = server.Object(secretResource, "ns", "webhooks")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		server.Put(secrets, secret)
+		server.Put(secretResource, secret)
 		for _, l := range []*ledger{records, nil} {
 			source := rotation(t, server)
 			if l != nil {
@@ -221,7 +221,7 @@ func TestClockAhead(t *testing.T) {
 			if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
 				t.Errorf("a certificate that is not valid yet must be replaced: got %v", err)
 			}
-			server.Put(secrets, secret)
+			server.Put(secretResource, secret)
 			time.Sleep(2 * time.Minute)
 			if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
 				t.Errorf("a certificate in use must not be replaced by one that is not valid yet: got %v", err)
@@ -235,25 +235,25 @@ func TestClockAhead(t *testing.T) {
 
 func TestDeletedSecret(t *testing.T) {
 	for name, damage := range map[string]func(server *memapi.Server){
-		"Deleted": func(server *memapi.Server) { server.Delete(secrets, "ns", "webhooks") },
+		"Deleted": func(server *memapi.Server) { server.Delete(secretResource, "ns", "webhooks") },
 		"Damaged": func(server *memapi.Server) { putSecret(server, map[string][]byte{"tls.key": []byte("?")}) },
 		"Empty":   func(server *memapi.Server) { putSecret(server, map[string][]byte{"tls.crt": nil, "ca.crt": nil}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, records, known := memapi.New(), &ledger{}, &trust{}
-				first := run(t, open(t, recorded(t, server, records)), known.tell, records.publish)
+				server, records, known := memapi.New(), &ledger{}, &delayedTrust{}
+				first := run(t, open(t, recorded(t, server, records)), known.publishBundle, records.publish)
 				time.Sleep(150 * time.Second)
 				former := secretData(server, "tls.crt")
 				damage(server)
-				second := run(t, open(t, recorded(t, server, records)), known.tell, records.publish)
+				second := run(t, open(t, recorded(t, server, records)), known.publishBundle, records.publish)
 				synctest.Wait()
 				if err := second.Check(); err == nil {
 					t.Error("a replica must not be ready before its new certificate is known")
 				}
 				for range 15 * 60 {
 					time.Sleep(time.Second)
-					for i, replica := range []*running{first, second} {
+					for i, replica := range []*runningSource{first, second} {
 						_, err := connect(replica, known.known(), "ops.ns.svc")
 						if err != nil && replica.Check() == nil {
 							t.Fatalf("replica %d refuses a client: %v", i, err)
@@ -272,19 +272,19 @@ func TestDeletedSecret(t *testing.T) {
 // the new host.
 func TestHostChangeServesAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, records, known := memapi.New(), &ledger{}, &trust{}
-		before := run(t, open(t, recorded(t, server, records)), known.tell, records.publish)
+		server, records, known := memapi.New(), &ledger{}, &delayedTrust{}
+		before := run(t, open(t, recorded(t, server, records)), known.publishBundle, records.publish)
 		time.Sleep(2 * time.Minute)
 		moved := recorded(t, server, records)
 		moved.Hosts = []string{"new.ns.svc"}
-		after := run(t, open(t, moved), known.tell, records.publish)
+		after := run(t, open(t, moved), known.publishBundle, records.publish)
 		synctest.Wait()
 		bundle, _ := after.last()
 		for range 15 * 60 {
 			if _, err := connect(after, bundle, "new.ns.svc"); err != nil {
 				t.Fatalf("the new host must be served with the new bundle: %v", err)
 			}
-			for i, replica := range []*running{before, after} {
+			for i, replica := range []*runningSource{before, after} {
 				if _, err := connect(replica, known.known(), "ops.ns.svc"); err != nil {
 					t.Fatalf("replica %d refuses a client of the former host: %v", i, err)
 				}
@@ -303,7 +303,7 @@ func TestOtherCAAtWork(t *testing.T) {
 		r := run(t, open(t, rotation(t, server)))
 		synctest.Wait()
 		bundle, _ := r.last()
-		cert, key := issued(t)
+		cert, key := issueCertificate(t)
 		plain, _ := base64.StdEncoding.DecodeString(cert)
 		private, _ := base64.StdEncoding.DecodeString(key)
 		putSecret(server, map[string][]byte{"tls.crt": plain, "tls.key": private})
@@ -315,7 +315,7 @@ func TestOtherCAAtWork(t *testing.T) {
 		if err := r.Check(); err == nil || !strings.Contains(err.Error(), "another CA") {
 			t.Errorf("a process without a valid certificate must not be ready, and must give the reason: got %v", err)
 		}
-		server.Delete(secrets, "ns", "webhooks")
+		server.Delete(secretResource, "ns", "webhooks")
 		time.Sleep(2 * time.Minute)
 		bundle, _ = r.last()
 		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil || r.Check() != nil {
@@ -335,7 +335,7 @@ func TestDeletionsDoNotFillTheBundle(t *testing.T) {
 		r := run(t, open(t, recorded(t, server, records)), records.publish)
 		for range 100 {
 			time.Sleep(2 * time.Minute)
-			server.Delete(secrets, "ns", "webhooks")
+			server.Delete(secretResource, "ns", "webhooks")
 		}
 		if bundle, _ := r.last(); strings.Count(string(bundle), "BEGIN") > 8 {
 			t.Errorf("want at most 8 certificates in the bundle, got %d", strings.Count(string(bundle), "BEGIN"))

@@ -33,11 +33,11 @@ const (
 	// DefaultOverlap is more than enough time for a bundle to reach the API servers.
 	DefaultOverlap = 10 * time.Minute
 	// looks is how often the Secret is read within an overlap, so that each replica sees a new pair before it is used.
-	looks = 4
+	readsPerOverlap = 4
 	// longestLook is the longest time between two reads. Within this time, replicas see the hosts of other replicas.
-	longestLook = time.Minute
+	maxReadInterval = time.Minute
 	// settling is how long a replica is not ready after it had to replace a published certificate without an overlap.
-	settling = 90 * time.Second
+	unreadyTime = 90 * time.Second
 )
 
 // Rotation is a certificate in a Secret, which all replicas of an operator use. Any replica creates and renews it. A
@@ -64,7 +64,7 @@ type Rotation struct {
 
 // errForeign is the error of a Secret that contains a certificate of another CA, such as one of cert-manager. It must
 // not be overwritten.
-var errForeign = errors.New("has a certificate of another CA: name another Secret, or mount this one and give the " +
+var errForeignCA = errors.New("has a certificate of another CA: name another Secret, or mount this one and give the " +
 	"operator the files")
 
 // NewClient returns a client that can only read and write Secrets, without a cache. It does not use discovery. The
@@ -93,8 +93,9 @@ func (r Rotation) Open() (Source, error) {
 			"quarter of that", r.Overlap, r.Lifetime)
 	}
 	// Certificates start before their creation by the skew, which extends their lifetime.
-	by := provenance{unknown: r.Ledger == nil, longest: r.Lifetime + skew, recorded: map[string]bool{}}
-	return &rotation{given: r, by: by}, nil
+	by := provenance{hasNoLedger: r.Ledger == nil, maxLifetime: r.Lifetime + clockSkew,
+		recordedFingerprints: map[string]bool{}}
+	return &rotation{options: r, provenance: by}, nil
 }
 
 // rotation is the part of one replica. All replicas run the same steps, and the Secret decides between them.
@@ -104,19 +105,20 @@ func (r Rotation) Open() (Source, error) {
 // After the overlap, they serve with the new certificate, and the next write makes it the current pair. The former
 // certificate stays in the bundle until it expires, because replicas and API servers change over at different times.
 type rotation struct {
-	given Rotation
-	by    provenance // only Run uses it, so it needs no lock
-	read  bool       // the ledger has been read at least once
+	options       Rotation
+	provenance    provenance // only Run uses it, so it needs no lock
+	hasReadLedger bool       // the ledger has been read at least once
 
 	// mu guards the fields below: Run writes them, and TLS handshakes read them.
 	mu sync.RWMutex
-	// known is the content of the Secret after the last successful read.
-	known secretContent
-	// held contains the pairs to serve with: those of known, and former ones.
-	held []*pair
-	// settled is when clients trust the certificate that had to be used at once. failure is the error of the last read.
-	settled time.Time
-	failure error
+	// lastContent is the content of the Secret after the last successful read.
+	lastContent secretContent
+	// heldPairs contains the pairs to serve with: those of known, and former ones.
+	heldPairs []*pair
+	// trustedAt is when clients trust the certificate that had to be used at once. failure is the error of the last
+	// read.
+	trustedAt   time.Time
+	lastReadErr error
 }
 
 // GetCertificate implements Source. While the hosts change, requests for a former host get the former certificate.
@@ -126,15 +128,15 @@ func (r *rotation) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	now := time.Now()
 	// Clients that connect by an IP address send no server name. They get the certificate for the first host.
 	if hello != nil && hello.ServerName != "" {
-		if used := r.known.servingPair(now, r.given.Overlap, hello.ServerName, r.held); used != nil {
-			return used.pair, nil
+		if used := r.lastContent.servingPair(now, r.options.Overlap, hello.ServerName, r.heldPairs); used != nil {
+			return used.tlsCertificate, nil
 		}
 	}
-	used := r.known.servingPair(now, r.given.Overlap, r.given.Hosts[0], r.held)
+	used := r.lastContent.servingPair(now, r.options.Overlap, r.options.Hosts[0], r.heldPairs)
 	if used == nil {
 		return nil, errors.New("there is no valid certificate yet")
 	}
-	return used.pair, nil
+	return used.tlsCertificate, nil
 }
 
 // Check implements Source.
@@ -144,9 +146,9 @@ func (r *rotation) Check() error {
 	defer r.mu.RUnlock()
 	// The reason for a missing certificate is the error of the last read.
 	switch {
-	case err != nil && r.failure != nil:
-		return fmt.Errorf("%w: %w", err, r.failure)
-	case err == nil && time.Now().Before(r.settled):
+	case err != nil && r.lastReadErr != nil:
+		return fmt.Errorf("%w: %w", err, r.lastReadErr)
+	case err == nil && time.Now().Before(r.trustedAt):
 		// A replica that is not ready gets no requests through a Service, so API servers with an old bundle do not
 		// fail.
 		return errors.New("API servers learn about a new certificate that replaces a lost one")
@@ -173,8 +175,8 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 			logf.FromContext(ctx).Error(err, "Cannot renew the certificate of webhooks; retrying")
 		}
 		r.mu.Lock()
-		r.failure = err
-		bundle := r.known.bundle
+		r.lastReadErr = err
+		bundle := r.lastContent.bundle
 		r.mu.Unlock()
 		// The bundle is reported even after an error, but an error does not change it.
 		if !bytes.Equal(bundle, last) {
@@ -183,7 +185,7 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(r.given.Overlap/looks, longestLook)):
+		case <-time.After(min(r.options.Overlap/readsPerOverlap, maxReadInterval)):
 		}
 	}
 	return nil
@@ -192,7 +194,7 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 // permanentError returns the error of the first read if retries cannot help. Later, the process has a certificate to
 // serve with, so it continues.
 func (r *rotation) permanentError(err error) error {
-	if errors.Is(err, errForeign) || apierrors.IsForbidden(err) {
+	if errors.Is(err, errForeignCA) || apierrors.IsForbidden(err) {
 		return err
 	}
 	return nil
@@ -202,9 +204,9 @@ func (r *rotation) permanentError(err error) error {
 func (r *rotation) explainError(doing string, err error) error {
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("the operator may not keep its certificate in a Secret: grant it get, create and update of "+
-			"Secrets in the namespace %q, or give it certificate files: %w", r.given.Namespace, err)
+			"Secrets in the namespace %q, or give it certificate files: %w", r.options.Namespace, err)
 	}
-	return fmt.Errorf("%s the Secret %s/%s: %w", doing, r.given.Namespace, r.given.Name, err)
+	return fmt.Errorf("%s the Secret %s/%s: %w", doing, r.options.Namespace, r.options.Name, err)
 }
 
 // syncSecret reads the Secret, decides about its new content, writes that if it differs, and starts to use it. It
@@ -217,8 +219,8 @@ func (r *rotation) syncSecret(ctx context.Context) error {
 		}
 		found := parseSecretContent(secret.Data)
 		// Without a ledger, a certificate that is not self-signed shows that another program owns the Secret.
-		if r.by.unknown && found.current != nil && !found.current.isSelfSigned() {
-			return fmt.Errorf("the Secret %s/%s %w", r.given.Namespace, r.given.Name, errForeign)
+		if r.provenance.hasNoLedger && found.current != nil && !found.current.isSelfSigned() {
+			return fmt.Errorf("the Secret %s/%s %w", r.options.Namespace, r.options.Name, errForeignCA)
 		}
 		if err := r.readLedger(ctx, found); err != nil {
 			return err
@@ -242,9 +244,9 @@ func (r *rotation) syncSecret(ctx context.Context) error {
 		// The pairs are only used after they have been stored.
 		r.mu.Lock()
 		if r.isSuddenReplacement(wanted.current) {
-			r.settled = time.Now().Add(min(settling, r.given.Overlap))
+			r.trustedAt = time.Now().Add(min(unreadyTime, r.options.Overlap))
 		}
-		r.known, r.held = wanted, held
+		r.lastContent, r.heldPairs = wanted, held
 		r.mu.Unlock()
 		return nil
 	}
@@ -254,36 +256,39 @@ func (r *rotation) syncSecret(ctx context.Context) error {
 // after the loss of the Secret. API servers do not trust the new pair yet.
 func (r *rotation) isSuddenReplacement(current *pair) bool {
 	now := time.Now()
-	return r.known.servingPair(now, r.given.Overlap, r.given.Hosts[0], r.held) == nil && len(r.by.published) > 0 &&
-		!current.isKnownToClients(now, r.given.Overlap) && !slices.ContainsFunc(r.by.published, current.leaf.Equal)
+	return r.lastContent.servingPair(now, r.options.Overlap, r.options.Hosts[0], r.heldPairs) == nil &&
+		len(r.provenance.publishedCertificates) > 0 &&
+		!current.isKnownToClients(now, r.options.Overlap) &&
+		!slices.ContainsFunc(r.provenance.publishedCertificates, current.leaf.Equal)
 }
 
 // readLedger reads the ledger the first time, and whenever the Secret contains a certificate without a known record:
 // another replica may have recorded it. Otherwise, it saves the requests.
 func (r *rotation) readLedger(ctx context.Context, found secretContent) error {
-	isIssued := func(c *x509.Certificate) bool { return r.by.recorded[fingerprintOf(c)] }
+	isIssued := func(c *x509.Certificate) bool { return r.provenance.recordedFingerprints[fingerprintOf(c)] }
 	all := found.allCertificates()
-	if r.by.unknown || r.read && !slices.ContainsFunc(all, func(c *x509.Certificate) bool { return !isIssued(c) }) {
+	if r.provenance.hasNoLedger || r.hasReadLedger &&
+		!slices.ContainsFunc(all, func(c *x509.Certificate) bool { return !isIssued(c) }) {
 		return nil
 	}
-	fingerprints, published, err := r.given.Ledger.Read(ctx)
+	fingerprints, published, err := r.options.Ledger.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("reading which certificates have been issued: %w", err)
 	}
 	// Known records are kept: the ledger may have dropped some that are still in use.
 	for _, one := range fingerprints {
-		r.by.recorded[one] = true
+		r.provenance.recordedFingerprints[one] = true
 	}
 	// Certificates that were published earlier and are still served count as published, even if the bundle in the
 	// cluster has already changed.
-	former := r.by
-	r.by.published = parseCertificates(published)
-	for _, p := range r.held {
+	former := r.provenance
+	r.provenance.publishedCertificates = parseCertificates(published)
+	for _, p := range r.heldPairs {
 		if former.isPublished(p.leaf) {
-			r.by.published = append(r.by.published, p.leaf)
+			r.provenance.publishedCertificates = append(r.provenance.publishedCertificates, p.leaf)
 		}
 	}
-	r.read = true
+	r.hasReadLedger = true
 	return nil
 }
 
@@ -292,15 +297,15 @@ func (r *rotation) readLedger(ctx context.Context, found secretContent) error {
 func (r *rotation) decideContent(
 	ctx context.Context, found secretContent, missing bool,
 ) (secretContent, []*pair, error) {
-	now, by := time.Now(), &r.by
+	now, by := time.Now(), &r.provenance
 	// First, drop the pairs that must not be used, and add those that only this process still has.
-	by.closed = false
+	by.rejectsUnrecorded = false
 	accepted := found.withAcceptedPairs(now, *by)
 	r.warnOfRejected(ctx, now, found)
-	former := accepted.withKnownPairs(r.known.withAcceptedPairs(now, *by))
+	former := accepted.withKnownPairs(r.lastContent.withAcceptedPairs(now, *by))
 	// Users renew a certificate by deleting the Secret. A current pair without a record needs a successor with one.
 	renew := former.current != nil && (missing || !by.isIssued(former.current.leaf))
-	wanted, err := former.advancePairs(now, r.given, renew)
+	wanted, err := former.advancePairs(now, r.options, renew)
 	if err != nil {
 		return wanted, nil, err
 	}
@@ -310,12 +315,12 @@ func (r *rotation) decideContent(
 	}
 	// Unrecorded certificates are accepted until a recorded one is current and as old as two overlaps, so that no
 	// replica still serves an unrecorded one.
-	by.closed = by.isIssued(wanted.current.leaf) && wanted.current.isKnownToClients(now, 2*r.given.Overlap)
-	held := wanted.heldPairs(now, *by, r.held)
+	by.rejectsUnrecorded = by.isIssued(wanted.current.leaf) && wanted.current.isKnownToClients(now, 2*r.options.Overlap)
+	held := wanted.heldPairs(now, *by, r.heldPairs)
 	bundle, dropped := wanted.trustedBundle(now, *by, held)
 	for _, c := range dropped {
 		logging.Warn(logf.FromContext(ctx), "Dropped a CA from the Secret of webhooks: this operator has not issued it",
-			"secret", r.given.Namespace+"/"+r.given.Name, "fingerprint", fingerprintOf(c))
+			"secret", r.options.Namespace+"/"+r.options.Name, "fingerprint", fingerprintOf(c))
 	}
 	wanted.bundle = bundle
 	return wanted, held, nil
@@ -326,33 +331,33 @@ func (r *rotation) decideContent(
 func (r *rotation) recordIssued(ctx context.Context, wanted secretContent) error {
 	var fingerprints []string
 	isNew := false
-	for _, p := range append([]*pair{wanted.next, wanted.current}, r.held...) {
+	for _, p := range append([]*pair{wanted.next, wanted.current}, r.heldPairs...) {
 		// A certificate that is only accepted because it is published does not get a record.
-		if p == nil || r.by.unknown || r.by.isPublished(p.leaf) && !r.by.isIssued(p.leaf) {
+		if p == nil || r.provenance.hasNoLedger || r.provenance.isPublished(p.leaf) && !r.provenance.isIssued(p.leaf) {
 			continue
 		}
-		isNew = isNew || !r.by.isIssued(p.leaf)
+		isNew = isNew || !r.provenance.isIssued(p.leaf)
 		fingerprints = append(fingerprints, fingerprintOf(p.leaf))
 	}
 	if !isNew {
 		return nil
 	}
-	if err := r.given.Ledger.Record(ctx, fingerprints); err != nil {
+	if err := r.options.Ledger.Record(ctx, fingerprints); err != nil {
 		return fmt.Errorf("recording an issued certificate: %w", err)
 	}
 	for _, one := range fingerprints {
-		r.by.recorded[one] = true
+		r.provenance.recordedFingerprints[one] = true
 	}
 	return nil
 }
 
 // warnOfRejected logs the pairs of the Secret that are not used.
 func (r *rotation) warnOfRejected(ctx context.Context, now time.Time, found secretContent) {
-	log := logf.FromContext(ctx).WithValues("secret", r.given.Namespace+"/"+r.given.Name)
+	log := logf.FromContext(ctx).WithValues("secret", r.options.Namespace+"/"+r.options.Name)
 	for _, p := range []*pair{found.current, found.next} {
 		switch {
 		case p == nil || !now.Before(p.leaf.NotAfter):
-		case !r.by.isAccepted(p.leaf):
+		case !r.provenance.isAccepted(p.leaf):
 			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: this operator has not issued it",
 				"fingerprint", fingerprintOf(p.leaf))
 		case !p.isValidAt(now):
@@ -365,8 +370,8 @@ func (r *rotation) warnOfRejected(ctx context.Context, now time.Time, found secr
 // getSecret returns the Secret, or a new one without a resource version if it does not exist.
 func (r *rotation) getSecret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: r.given.Namespace, Name: r.given.Name}
-	err := r.given.Client.Get(ctx, key, secret)
+	key := client.ObjectKey{Namespace: r.options.Namespace, Name: r.options.Name}
+	err := r.options.Client.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Type: corev1.SecretTypeTLS,
@@ -382,7 +387,7 @@ func (r *rotation) getSecret(ctx context.Context) (*corev1.Secret, error) {
 // conflict.
 func (r *rotation) writeSecret(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion == "" {
-		return r.given.Client.Create(ctx, secret, client.FieldOwner(r.given.Operator))
+		return r.options.Client.Create(ctx, secret, client.FieldOwner(r.options.Operator))
 	}
-	return r.given.Client.Update(ctx, secret, client.FieldOwner(r.given.Operator))
+	return r.options.Client.Update(ctx, secret, client.FieldOwner(r.options.Operator))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-var secrets = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+var secretResource = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 
 // rotation returns the rotation of an operator whose certificates last an hour.
 func rotation(t *testing.T, transport http.RoundTripper) certificates.Rotation {
@@ -37,13 +37,13 @@ func open(t *testing.T, r certificates.Rotation) certificates.Source {
 	return source
 }
 
-// trust is the knowledge of an API server: the bundle that any replica reported, a minute later.
-type trust struct {
+// delayedTrust is the knowledge of an API server: the bundle that any replica reported, a minute later.
+type delayedTrust struct {
 	mu     sync.Mutex
 	bundle []byte
 }
 
-func (c *trust) tell(bundle []byte) {
+func (c *delayedTrust) publishBundle(bundle []byte) {
 	time.AfterFunc(time.Minute, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *trust) tell(bundle []byte) {
 	})
 }
 
-func (c *trust) known() []byte {
+func (c *delayedTrust) known() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bundle
@@ -59,7 +59,7 @@ func (c *trust) known() []byte {
 
 func TestRotationServesAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, known := memapi.New(), &trust{}
+		server, known := memapi.New(), &delayedTrust{}
 		began, late := time.Now(), server.Connect()
 		late.Before = func(context.Context, memapi.Request) error {
 			if age := time.Since(began); age > 39*time.Minute && age < 58*time.Minute {
@@ -67,8 +67,9 @@ func TestRotationServesAllClients(t *testing.T) {
 			}
 			return nil
 		}
-		replicas := []*running{
-			run(t, open(t, rotation(t, server)), known.tell), run(t, open(t, rotation(t, late)), known.tell),
+		replicas := []*runningSource{
+			run(t, open(t, rotation(t, server)), known.publishBundle),
+			run(t, open(t, rotation(t, late)), known.publishBundle),
 		}
 		seen := map[string]bool{}
 		time.Sleep(2 * time.Minute)
@@ -85,7 +86,7 @@ func TestRotationServesAllClients(t *testing.T) {
 				if err := replicas[0].stop(); err != nil {
 					t.Error(err)
 				}
-				replicas[0] = run(t, open(t, rotation(t, server)), known.tell)
+				replicas[0] = run(t, open(t, rotation(t, server)), known.publishBundle)
 				synctest.Wait()
 			}
 		}
@@ -148,7 +149,7 @@ func TestRotationOfOtherHosts(t *testing.T) {
 		after := run(t, open(t, moved))
 		time.Sleep(10 * time.Minute)
 		for _, host := range []string{"ops.ns.svc", "new.ns.svc", "10.0.0.1"} {
-			for _, replica := range []*running{before, after} {
+			for _, replica := range []*runningSource{before, after} {
 				bundle, _ := replica.last()
 				if _, err := connect(replica, bundle, host); err != nil {
 					t.Errorf("both versions must be served while both run: %s: %v", host, err)
@@ -188,7 +189,7 @@ func TestRotationForbidden(t *testing.T) {
 			return memapi.NewRefusal(http.StatusForbidden)
 		}
 		r := run(t, open(t, rotation(t, connection)))
-		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "grant") {
+		if err := <-r.runResult; err == nil || !strings.Contains(err.Error(), "grant") {
 			t.Errorf("a forbidden write must end the source: got the error %v", err)
 		}
 	})
@@ -197,13 +198,13 @@ func TestRotationForbidden(t *testing.T) {
 func TestRotationLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		cert, key := issued(t)
+		cert, key := issueCertificate(t)
 		data := map[string]any{"tls.crt": cert, "tls.key": key}
-		server.Put(secrets, map[string]any{
+		server.Put(secretResource, map[string]any{
 			"metadata": map[string]any{"namespace": "ns", "name": "webhooks", "uid": "1"}, "data": data,
 		})
 		r := run(t, open(t, rotation(t, server)))
-		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "another CA") {
+		if err := <-r.runResult; err == nil || !strings.Contains(err.Error(), "another CA") {
 			t.Errorf("a foreign certificate must not be replaced: got the error %v", err)
 		}
 	})

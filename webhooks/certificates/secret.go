@@ -16,9 +16,9 @@ const (
 
 const (
 	// renewal is the fraction of the lifetime after which a certificate is replaced.
-	renewal = 2.0 / 3
+	renewalFraction = 2.0 / 3
 	// mostTrusted limits the number of certificates in the bundle. Rotation alone needs three.
-	mostTrusted = 8
+	maxTrustedCertificates = 8
 )
 
 // secretContent is the content of the Secret, which all replicas share. The current pair is in use. The next pair, if
@@ -169,7 +169,7 @@ func (s secretContent) trustedBundle(
 	now time.Time, by provenance, held []*pair,
 ) (bundle []byte, dropped []*x509.Certificate) {
 	listed := parseCertificates(s.bundle)
-	former := slices.Concat(listed, by.published)
+	former := slices.Concat(listed, by.publishedCertificates)
 	all := []*x509.Certificate{s.current.leaf}
 	if s.next != nil {
 		all = append(all, s.next.leaf)
@@ -183,7 +183,7 @@ func (s secretContent) trustedBundle(
 	for _, c := range slices.CompactFunc(former, (*x509.Certificate).Equal) {
 		switch {
 		case !now.Before(c.NotAfter) || slices.ContainsFunc(all, c.Equal):
-		case by.isAccepted(c) && len(all) < mostTrusted:
+		case by.isAccepted(c) && len(all) < maxTrustedCertificates:
 			all = append(all, c)
 		case !by.isAccepted(c) && slices.ContainsFunc(listed, c.Equal):
 			dropped = append(dropped, c)
@@ -206,7 +206,7 @@ func (s secretContent) heldPairs(now time.Time, by provenance, former []*pair) [
 		}
 	}
 	// Each pair takes a place in the bundle, so the oldest are removed. The pairs of the Secret always stay.
-	for len(kept) > mostTrusted/2 {
+	for len(kept) > maxTrustedCertificates/2 {
 		oldest := slices.IndexFunc(kept, func(p *pair) bool {
 			return !p.hasSameCertificate(s.current) &&
 				!p.hasSameCertificate(s.next)

@@ -13,13 +13,13 @@ import (
 // mark is the annotation of an operator in an object with its entries. It coordinates the operator's processes: the
 // youngest one writes, and an exiting one waits for a successor.
 type mark struct {
-	// Writer is the identity of the process that wrote last. It is empty if that process has removed its entries.
-	Writer string `json:"writer,omitempty"`
-	// Started is the start time of that process.
-	Started time.Time `json:"started,omitzero"`
-	// Leaving is true if that process is exiting. It soon removes its entries, unless another process of the operator
+	// LastWriter is the identity of the process that wrote last. It is empty if that process has removed its entries.
+	LastWriter string `json:"writer,omitempty"`
+	// StartTime is the start time of that process.
+	StartTime time.Time `json:"started,omitzero"`
+	// IsExiting is true if that process is exiting. It soon removes its entries, unless another process of the operator
 	// takes over.
-	Leaving bool `json:"leaving,omitempty"`
+	IsExiting bool `json:"leaving,omitempty"`
 	// Entries are the names of the operator's entries.
 	Entries []string `json:"entries,omitempty"`
 }
@@ -75,7 +75,7 @@ func (d document) declareEntries(entries []any, m mark) error {
 		d.object.Object["webhooks"] = entries
 	}
 	// Applying nothing removes the entries and the mark, which the operator owns.
-	if m.Writer == "" && len(entries) == 0 {
+	if m.LastWriter == "" && len(entries) == 0 {
 		return nil
 	}
 	text, err := json.Marshal(m)

@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	here = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here/base")}
-	ours = configurations.Form{Suffix: "ops.example.org"}
+	clientConfig = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here/base")}
+	ownForm      = configurations.Form{Suffix: "ops.example.org"}
 )
 
 func TestNames(t *testing.T) {
@@ -39,15 +39,15 @@ func TestNames(t *testing.T) {
 		"Dots":        {"empty parts are left out, with a digest", "a//b", "x.y", "a.b-7a9acf33.x.y"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := one(t, configurations.Hook{ID: tc.id}, configurations.Form{Suffix: tc.suffix}).Name
+			got := validatingEntry(t, configurations.Hook{ID: tc.id}, configurations.Form{Suffix: tc.suffix}).Name
 			if got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 			checkName(t, got)
 		})
 	}
-	checkName(t, one(t, configurations.Hook{ID: long}, ours).Name)
-	checkName(t, one(t, configurations.Hook{ID: long, Name: strings.Repeat("x", 240)}, ours).Name)
+	checkName(t, validatingEntry(t, configurations.Hook{ID: long}, ownForm).Name)
+	checkName(t, validatingEntry(t, configurations.Hook{ID: long, Name: strings.Repeat("x", 240)}, ownForm).Name)
 }
 
 // checkName checks a name by the rule of the API server.
@@ -60,11 +60,11 @@ func checkName(t *testing.T, name string) {
 
 func TestSameName(t *testing.T) {
 	hooks := []configurations.Hook{{ID: "a_b"}, {ID: "a-b", Mutating: true}}
-	if _, err := configurations.ValidatingEntries(hooks, here, ours); err != nil {
+	if _, err := configurations.ValidatingEntries(hooks, clientConfig, ownForm); err != nil {
 		t.Errorf("the same name in two objects must be valid: %v", err)
 	}
 	hooks[1].Mutating = false
-	_, err := configurations.ValidatingEntries(hooks, here, ours)
+	_, err := configurations.ValidatingEntries(hooks, clientConfig, ownForm)
 	if err == nil || !strings.Contains(err.Error(), `"a_b"`) || !strings.Contains(err.Error(), `"a-b"`) {
 		t.Errorf("two entries of one name must be an error: got %v", err)
 	}
@@ -78,7 +78,7 @@ func TestEntries(t *testing.T) {
 		ID: "v", Name: "widgets/v", Path: "validate/widgets/v", Resources: []discovery.Resource{widgets},
 		Conditions: []admissionregistrationv1.MatchCondition{condition},
 	}
-	entry := one(t, hook, ours)
+	entry := validatingEntry(t, hook, ownForm)
 	got, named := *entry.ClientConfig.URL, entry.Name
 	if got != "https://here/base/validate/widgets/v" || named != "widgets.v.ops.example.org" {
 		t.Errorf("the entry must have the other name and the URL the other path: got %q and %q", got, named)
@@ -87,11 +87,11 @@ func TestEntries(t *testing.T) {
 		t.Error("conditions must be left out by default")
 	}
 	withConditions := configurations.Form{Suffix: "ops.example.org", Conditions: true}
-	if got := one(t, hook, withConditions).MatchConditions; len(got) != 1 || got[0] != condition {
+	if got := validatingEntry(t, hook, withConditions).MatchConditions; len(got) != 1 || got[0] != condition {
 		t.Errorf("conditions must be kept if enabled: got %v", got)
 	}
 	hook.Mutating = true
-	entries, err := configurations.MutatingEntries([]configurations.Hook{hook}, here, withConditions)
+	entries, err := configurations.MutatingEntries([]configurations.Hook{hook}, clientConfig, withConditions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,8 @@ func TestEntries(t *testing.T) {
 	if got := entries[0].MatchConditions; len(got) != 1 {
 		t.Errorf("conditions must be kept for mutating handlers, too: got %v", got)
 	}
-	if *here.URL != "https://here/base" {
-		t.Errorf("the given client configuration was changed to %s", *here.URL)
+	if *clientConfig.URL != "https://here/base" {
+		t.Errorf("the given client configuration was changed to %s", *clientConfig.URL)
 	}
 }
 
@@ -123,10 +123,12 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// one returns the entry of a validating handler.
-func one(t *testing.T, hook configurations.Hook, form configurations.Form) admissionregistrationv1.ValidatingWebhook {
+// validatingEntry returns the entry of a validating handler.
+func validatingEntry(
+	t *testing.T, hook configurations.Hook, form configurations.Form,
+) admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
-	entries, err := configurations.ValidatingEntries([]configurations.Hook{hook}, here, form)
+	entries, err := configurations.ValidatingEntries([]configurations.Hook{hook}, clientConfig, form)
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("want one entry, got %v and the error %v", entries, err)
 	}

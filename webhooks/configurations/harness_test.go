@@ -37,14 +37,14 @@ func cluster() *memapi.Server {
 type process struct {
 	*configurations.Writer
 	connection *memapi.Connection
-	end        context.CancelFunc
-	ended      chan error
+	cancel     context.CancelFunc
+	runResult  chan error
 }
 
 // options returns the options of an operator whose process has this name and started at this second.
 func options(name string, second int64) configurations.Options {
 	return configurations.Options{
-		Name: "shared", Operator: "ops.example.org", Form: ours, Identity: name, Started: time.Unix(second, 0),
+		Name: "shared", Operator: "ops.example.org", Form: ownForm, Identity: name, StartTime: time.Unix(second, 0),
 		HandOver: time.Second,
 	}
 }
@@ -67,14 +67,14 @@ func prepare(t *testing.T, server *memapi.Server, o configurations.Options) proc
 		t.Fatal(err)
 	}
 	o.Client = client
-	return process{Writer: configurations.NewWriter(o), connection: connection, ended: make(chan error, 1)}
+	return process{Writer: configurations.NewWriter(o), connection: connection, runResult: make(chan error, 1)}
 }
 
 func (p *process) run(t *testing.T, hooks ...configurations.Hook) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
-	p.end = end
-	go func() { p.ended <- p.Run(ctx) }()
+	p.cancel = end
+	go func() { p.runResult <- p.Run(ctx) }()
 	p.SetHooks(hooks)
 	p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here")})
 	synctest.Wait()
@@ -83,8 +83,8 @@ func (p *process) run(t *testing.T, hooks ...configurations.Hook) {
 // stop ends a process as a signal does, and waits for the end.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
-	p.end()
-	if err := <-p.ended; err != nil {
+	p.cancel()
+	if err := <-p.runResult; err != nil {
 		t.Errorf("the process ends with the error %v", err)
 	}
 	synctest.Wait()

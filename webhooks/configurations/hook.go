@@ -44,7 +44,7 @@ type Hook struct {
 	// Timeout is how many seconds the API server waits for a response; zero means [Timeout].
 	Timeout int32
 
-	more []Hook // further registrations of the same function: see [Hook.MergeTwin]
+	twins []Hook // further registrations of the same function: see [Hook.MergeTwin]
 }
 
 // MergeTwin merges another registration of the same function under the same id into the hook. The entry then sends the
@@ -68,7 +68,7 @@ func (h *Hook) MergeTwin(other Hook) {
 	h.IgnoreFailures = h.IgnoreFailures && other.IgnoreFailures
 	h.Persistent = h.Persistent || other.Persistent
 	h.Timeout = max(cmp.Or(h.Timeout, Timeout), cmp.Or(other.Timeout, Timeout))
-	h.more = append(h.more, other)
+	h.twins = append(h.twins, other)
 }
 
 // baseName returns the name from which the entry's name is derived.
@@ -108,7 +108,7 @@ func (h Hook) webhookRules(f Form) []admissionregistrationv1.RuleWithOperations 
 			},
 		})
 	}
-	for _, other := range h.more {
+	for _, other := range h.twins {
 		for _, rule := range other.webhookRules(f) {
 			if !slices.ContainsFunc(all, func(r admissionregistrationv1.RuleWithOperations) bool {
 				return reflect.DeepEqual(r, rule)

@@ -12,9 +12,9 @@ import (
 
 const (
 	// longestName is the API server's limit for the name of an entry.
-	longestName = 253
+	maxNameLength = 253
 	// fewestLabels is how many labels, separated by dots, the API server requires in the name of an entry.
-	fewestLabels = 3
+	minNameLabels = 3
 )
 
 // entryName returns the name of the entry for an id.
@@ -60,15 +60,15 @@ func (f Form) validName(id string) string {
 	suffix := strings.ToLower(f.Suffix)
 	name := escapeID(id)
 	// Ids without dots and short names of operators need more labels.
-	for strings.Count(withSuffix(name, suffix), ".")+1 < fewestLabels {
+	for strings.Count(withSuffix(name, suffix), ".")+1 < minNameLabels {
 		suffix = strings.TrimPrefix(suffix+".admission", ".")
 	}
 	// Different ids can have the same legible form, so every change of the name needs the digest.
-	if legible := legibleName(name); legible != name || len(name) > longestName-len(suffix)-1 {
+	if legible := legibleName(name); legible != name || len(name) > maxNameLength-len(suffix)-1 {
 		digest := sha256.Sum256([]byte(id))
 		mark := hex.EncodeToString(digest[:4])
 		// The two bytes are for the dash and the dot.
-		most := max(longestName-len(suffix)-len(mark)-2, 0)
+		most := max(maxNameLength-len(suffix)-len(mark)-2, 0)
 		legible = strings.TrimRight(legible[:min(len(legible), most)], ".-")
 		name = strings.TrimPrefix(legible+"-"+mark, "-")
 	}

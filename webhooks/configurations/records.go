@@ -12,14 +12,14 @@ import (
 )
 
 // mostRecords limits the fingerprints in an object. It exceeds the number of certificates in a bundle.
-const mostRecords = 16
+const maxRecords = 16
 
 // Records stores the fingerprints of the certificates that an operator has issued, in an annotation of a webhook
 // configuration. It implements the ledger of package certificates. Tenants who can write Secrets usually cannot write
 // webhook configurations, which are cluster-scoped.
 type Records struct {
-	objects []*managedObject // both objects; the first one gets new records
-	all     bool             // all entries belong to the operator
+	objects        []*managedObject // both objects; the first one gets new records
+	ownsAllEntries bool             // all entries belong to the operator
 }
 
 // NewRecords returns the records of the operator. New ones are stored in the mutating object if mutating is set. Both
@@ -29,7 +29,7 @@ func NewRecords(o Options, mutating bool) *Records {
 	if mutating {
 		slices.Reverse(objects)
 	}
-	return &Records{objects: objects, all: o.Form.AsKopf}
+	return &Records{objects: objects, ownsAllEntries: o.Form.AsKopf}
 }
 
 // Read returns the fingerprints in both objects, and the CA bundles of the operator's entries, in PEM.
@@ -45,7 +45,7 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 		// Entries of this operator may have been published by a version that did not record certificates.
 		for i, name := range namesOfEntries(d.allEntries()) {
 			// Entries of other operators have their own CAs.
-			if !r.all && !slices.Contains(own, name) {
+			if !r.ownsAllEntries && !slices.Contains(own, name) {
 				continue
 			}
 			// Entries usually have the same bundle, so repetitions are skipped.
@@ -66,7 +66,7 @@ func (r *Records) Record(ctx context.Context, fingerprints []string) error {
 	return object.editObject(ctx, func(d document) error {
 		all := slices.Clone(fingerprints)
 		for _, former := range d.recordedFingerprints() {
-			if !slices.Contains(all, former) && len(all) < mostRecords {
+			if !slices.Contains(all, former) && len(all) < maxRecords {
 				all = append(all, former)
 			}
 		}

@@ -71,7 +71,7 @@ func TestRecordsAndEntries(t *testing.T) {
 		server := cluster()
 		r := records(t, server, false, false)
 		recordAll(t, r, "a")
-		p := start(t, server, options("a", 1), validate)
+		p := start(t, server, options("a", 1), validatingHook)
 		requireEntries(t, "entries must be added to the object with the records", server, "v.ops.example.org")
 		p.stop(t)
 		wantRecords(t, r, "a")
@@ -90,11 +90,11 @@ func TestPublishedBundles(t *testing.T) {
 	for asKopf, want := range map[bool]string{false: "ours", true: "ours" + "theirs"} {
 		synctest.Test(t, func(t *testing.T) {
 			server := cluster()
-			server.Put(validatingResource, shared(nil, map[string]any{
+			server.Put(validatingResource, sharedConfiguration(nil, map[string]any{
 				"name": "theirs.example.com", "clientConfig": map[string]any{"caBundle": "dGhlaXJz"},
 			}))
 			p := prepare(t, server, options("a", 1))
-			p.run(t, validate)
+			p.run(t, validatingHook)
 			p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here"),
 				CABundle: []byte("ours")})
 			synctest.Wait()

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
-// gaps counts the writes that leave the entry out after it was there.
-func gaps(server *memapi.Server, entry string) *int {
+// countGaps counts the writes that leave the entry out after it was there.
+func countGaps(server *memapi.Server, entry string) *int {
 	count, seen := 0, false
 	server.SetAdmission(memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
 		if of.Kind != validatingResource.Kind {
@@ -35,12 +35,12 @@ func gaps(server *memapi.Server, entry string) *int {
 func TestRollingUpdate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		play   func(t *testing.T, server *memapi.Server)
+		update func(t *testing.T, server *memapi.Server)
 	}{
 		"OneByOne": {"the entry stays if the new process writes before the old one leaves",
 			func(t *testing.T, server *memapi.Server) {
-				before := start(t, server, options("old", 1), validate)
-				after := start(t, server, options("new", 2), validate, lasting)
+				before := start(t, server, options("old", 1), validatingHook)
+				after := start(t, server, options("new", 2), validatingHook, persistentHook)
 				before.stop(t)
 				requireEntries(t, "the old process must not remove the entries", server, "v.ops.example.org",
 					"p.ops.example.org")
@@ -48,9 +48,9 @@ func TestRollingUpdate(t *testing.T) {
 			}},
 		"OldWritesLast": {"the entries of the youngest process win, as it has the new version",
 			func(t *testing.T, server *memapi.Server) {
-				before := start(t, server, options("old", 1), validate)
-				after := start(t, server, options("new", 2), validate, lasting)
-				before.SetHooks([]configurations.Hook{validate}) // as after a new CRD
+				before := start(t, server, options("old", 1), validatingHook)
+				after := start(t, server, options("new", 2), validatingHook, persistentHook)
+				before.SetHooks([]configurations.Hook{validatingHook}) // as after a new CRD
 				synctest.Wait()
 				requireEntries(t, "the new process must write again", server, "v.ops.example.org", "p.ops.example.org")
 				if n := after.writes(); n != 2 {
@@ -60,30 +60,30 @@ func TestRollingUpdate(t *testing.T) {
 				after.stop(t)
 			}},
 		"Killed": {"a new process continues with the entry of a killed one", func(t *testing.T, server *memapi.Server) {
-			before := start(t, server, options("old", 1), validate)
+			before := start(t, server, options("old", 1), validatingHook)
 			before.connection.Cut()
-			after := start(t, server, options("new", 2), validate)
-			before.end()
-			<-before.ended
+			after := start(t, server, options("new", 2), validatingHook)
+			before.cancel()
+			<-before.runResult
 			after.stop(t)
 		}},
 		"FewerReplicas": {"the remaining process takes over the entry", func(t *testing.T, server *memapi.Server) {
-			stays := start(t, server, options("stays", 1), validate)
-			goes := start(t, server, options("goes", 2), validate)
+			stays := start(t, server, options("stays", 1), validatingHook)
+			goes := start(t, server, options("goes", 2), validatingHook)
 			goes.stop(t)
 			requireEntries(t, "the entry must stay for the remaining process", server, "v.ops.example.org")
 			stays.stop(t)
 		}},
 		"Once": {"a single process removes its entry at the end", func(t *testing.T, server *memapi.Server) {
-			p := start(t, server, options("a", 1), validate)
+			p := start(t, server, options("a", 1), validatingHook)
 			p.stop(t)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := cluster()
-				count := gaps(server, "v.ops.example.org")
-				tc.play(t, server)
+				count := countGaps(server, "v.ops.example.org")
+				tc.update(t, server)
 				if got := names(t, server, validatingResource); slices.Contains(got, "v.ops.example.org") {
 					t.Errorf("the last process must remove the entries: got %v", got)
 				}
@@ -110,7 +110,7 @@ func TestTakenOverWhileLeaving(t *testing.T) {
 			}
 			return nil
 		}
-		p.run(t, validate)
+		p.run(t, validatingHook)
 		p.stop(t)
 		requireEntries(t, "the entry of another process must stay", server, "v.ops.example.org")
 	})
@@ -120,7 +120,7 @@ func TestTakenOverWhileLeaving(t *testing.T) {
 // hand-over takes.
 func TestHandOverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := start(t, cluster(), options("a", 1), validate)
+		p := start(t, cluster(), options("a", 1), validatingHook)
 		began := time.Now()
 		p.stop(t)
 		if took := time.Since(began); took < time.Second || took > 2*time.Second {
@@ -141,7 +141,7 @@ func TestLeaveEnds(t *testing.T) {
 			}
 			return nil
 		}
-		p.run(t, validate)
+		p.run(t, validatingHook)
 		hangs.Store(true)
 		began := time.Now()
 		p.stop(t)
@@ -154,10 +154,10 @@ func TestLeaveEnds(t *testing.T) {
 func TestTwoOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		p := start(t, server, options("a", 1), validate)
+		p := start(t, server, options("a", 1), validatingHook)
 		o := options("b", 2)
 		o.Operator, o.Form.Suffix = "example.org", "example.org"
-		other := start(t, server, o, validate)
+		other := start(t, server, o, validatingHook)
 		requireEntries(t, "both operators must have their entries", server, "v.ops.example.org", "v.example.org")
 		p.writes()
 		other.stop(t)

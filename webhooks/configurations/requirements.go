@@ -8,7 +8,7 @@ import (
 )
 
 // operators maps the operators of selectors to those of the API. Comparisons of numbers are not in the API.
-var operators = map[selection.Operator]metav1.LabelSelectorOperator{
+var selectorOperators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.Equals: metav1.LabelSelectorOpIn, selection.DoubleEquals: metav1.LabelSelectorOpIn,
 	selection.In: metav1.LabelSelectorOpIn, selection.NotEquals: metav1.LabelSelectorOpNotIn,
 	selection.NotIn: metav1.LabelSelectorOpNotIn, selection.Exists: metav1.LabelSelectorOpExists,
@@ -21,7 +21,7 @@ func SelectorRequirements(selector labels.Selector) []metav1.LabelSelectorRequir
 	given, _ := selector.Requirements()
 	var all []metav1.LabelSelectorRequirement
 	for _, one := range given {
-		operator, known := operators[one.Operator()]
+		operator, known := selectorOperators[one.Operator()]
 		if !known {
 			continue
 		}

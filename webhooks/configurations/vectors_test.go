@@ -19,14 +19,14 @@ import (
 
 func TestVectorsAdmissionConfiguration(t *testing.T) {
 	vectors.Run(t, "admission_configuration", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
-		got, err := play(t, input)
+		got, err := entriesOfCase(t, input)
 		if want.Failed(t, got, err) {
 			return
 		}
 		expected := vectors.Known(t, want.Value, "webhooks").List("webhooks")
 		for _, entries := range [][]any{expected, got} {
 			for _, entry := range entries {
-				normal(t, entry.(map[string]any))
+				normalizeEntry(t, entry.(map[string]any))
 			}
 		}
 		if !diff.Equal(expected, got) {
@@ -35,8 +35,8 @@ func TestVectorsAdmissionConfiguration(t *testing.T) {
 	})
 }
 
-// play returns the entries of the requested type in the form of the API server.
-func play(t *testing.T, input vectors.Fields) ([]any, error) {
+// entriesOfCase returns the entries of the requested type in the form of the API server.
+func entriesOfCase(t *testing.T, input vectors.Fields) ([]any, error) {
 	d := vectors.Known(t, map[string]any(input),
 		"client_config", "handlers", "persistent_only", "reason", "resources", "suffix")
 	hooks, err := hooksOf(t, d)
@@ -81,7 +81,7 @@ func hooksOf(t *testing.T, d vectors.Fields) ([]configurations.Hook, error) {
 			if i == len(hooks) {
 				hooks = append(hooks, hook(t, one))
 			}
-			if one.Mine {
+			if one.SelectsServed {
 				hooks[i].Resources = append(hooks[i].Resources, resource)
 			}
 		}
@@ -125,9 +125,9 @@ func requirements(t *testing.T, patterns vectors.Fields) []metav1.LabelSelectorR
 	return all
 }
 
-// normal leaves out empty values, as Go's types do: nulls, an empty list of rules, an empty name of a service. It
-// sorts lists whose order does not matter.
-func normal(t *testing.T, entry map[string]any) {
+// normalizeEntry leaves out empty values, as Go's types do: nulls, an empty list of rules, an empty name of a service.
+// It sorts lists whose order does not matter.
+func normalizeEntry(t *testing.T, entry map[string]any) {
 	t.Helper()
 	if entry["objectSelector"] == nil {
 		delete(entry, "objectSelector")

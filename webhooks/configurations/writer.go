@@ -18,9 +18,9 @@ import (
 
 const (
 	// lookInterval is the time between two checks of the objects without an event of a watch.
-	lookInterval = 5 * time.Minute
+	checkInterval = 5 * time.Minute
 	// leaveTimeout limits the writes when the operator exits, in addition to [Options.HandOver].
-	leaveTimeout = 10 * time.Second
+	exitTimeout = 10 * time.Second
 )
 
 // Options configure a Writer.
@@ -33,8 +33,8 @@ type Options struct {
 	// operators can share the objects.
 	Operator string
 	// Identity is unique for each process of the operator. Started decides which process is the youngest.
-	Identity string
-	Started  time.Time
+	Identity  string
+	StartTime time.Time
 	// Form is the form of the entries. With AsKopf, as in Kopf, an object only contains the entries of one operator, no
 	// process reads the writes of others, and each exit only leaves the persistent entries.
 	Form Form
@@ -52,22 +52,22 @@ type Options struct {
 // ones, which then stop writing. An exiting process announces its exit there, and waits. If another process is running,
 // its watch reports the annotation, and it writes its own entries. Otherwise, the exiting process removes its entries.
 type Writer struct {
-	options Options
-	objects [2]*managedObject
-	news    chan struct{} // a signal to check the objects; one pending signal is sufficient
+	options       Options
+	objects       [2]*managedObject
+	checkRequests chan struct{} // a signal to check the objects; one pending signal is sufficient
 
 	// mu guards the fields below. Any goroutine may set them, and Run reads them.
 	mu sync.Mutex
 	// hooks and server determine the entries. They are nil until they are known.
-	hooks  []Hook
-	server *admissionregistrationv1.WebhookClientConfig
-	// version counts their changes. Each object stores the version that was written last.
-	version int
+	hooks        []Hook
+	clientConfig *admissionregistrationv1.WebhookClientConfig
+	// inputVersion counts their changes. Each object stores the version that was written last.
+	inputVersion int
 }
 
 // NewWriter returns a Writer. It does not write before [Writer.SetHooks] and [Writer.SetClientConfig] have been called.
 func NewWriter(o Options) *Writer {
-	w := &Writer{options: o, news: make(chan struct{}, 1)}
+	w := &Writer{options: o, checkRequests: make(chan struct{}, 1)}
 	w.objects = [2]*managedObject{{writer: w, options: o, kind: validatingKind},
 		{writer: w, options: o, kind: mutatingKind}}
 	return w
@@ -80,14 +80,14 @@ func (w *Writer) SetHooks(hooks []Hook) {
 
 // SetClientConfig sets the address of the server. Any goroutine may call it, any number of times.
 func (w *Writer) SetClientConfig(server admissionregistrationv1.WebhookClientConfig) {
-	w.updateInputs(func() { w.server = &server })
+	w.updateInputs(func() { w.clientConfig = &server })
 }
 
 // updateInputs applies a change under the lock, and triggers a check of the objects.
 func (w *Writer) updateInputs(how func()) {
 	w.mu.Lock()
 	how()
-	w.version++
+	w.inputVersion++
 	w.mu.Unlock()
 	w.triggerCheck()
 }
@@ -95,7 +95,7 @@ func (w *Writer) updateInputs(how func()) {
 // triggerCheck triggers a check of the objects. It never blocks.
 func (w *Writer) triggerCheck() {
 	select {
-	case w.news <- struct{}{}:
+	case w.checkRequests <- struct{}{}:
 	default:
 	}
 }
@@ -117,7 +117,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	pause := retryBackoff()
 	for {
 		// The timer restarts for each check, so a signal resets it.
-		again := time.After(lookInterval)
+		again := time.After(checkInterval)
 		err := w.checkObjects(ctx)
 		// An error is logged and retried with growing delays, unless it is permanent.
 		var forever *permanentError
@@ -138,7 +138,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return w.removeTransientEntries(ctx)
 		case <-again:
-		case <-w.news:
+		case <-w.checkRequests:
 		}
 	}
 }
@@ -167,17 +167,17 @@ func (w *Writer) checkObjects(ctx context.Context) error {
 func (w *Writer) wantedEntries(of *managedObject, persistentOnly bool) (entries []any, version int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.hooks == nil || w.server == nil {
+	if w.hooks == nil || w.clientConfig == nil {
 		return nil, 0, nil
 	}
 	form := w.options.Form
 	form.PersistentOnly = persistentOnly
-	entries, err = unstructuredEntries(w.hooks, *w.server, form, of.kind == mutatingKind)
+	entries, err = unstructuredEntries(w.hooks, *w.clientConfig, form, of.kind == mutatingKind)
 	// The hooks themselves are invalid, so a retry would fail, too.
 	if err != nil {
 		err = &permanentError{err}
 	}
-	return entries, w.version, err
+	return entries, w.inputVersion, err
 }
 
 // isWithdrawn reports whether the operator has no admission handlers any more.
@@ -190,7 +190,7 @@ func (w *Writer) isWithdrawn() bool {
 // isOlderProcess reports whether the process with this mark started before this one. If both started at the same time,
 // the identity decides, so that all processes agree.
 func (w *Writer) isOlderProcess(m mark) bool {
-	return cmp.Or(m.Started.Compare(w.options.Started), cmp.Compare(m.Writer, w.options.Identity)) < 0
+	return cmp.Or(m.StartTime.Compare(w.options.StartTime), cmp.Compare(m.LastWriter, w.options.Identity)) < 0
 }
 
 // permanentError is an error that no retry can resolve.

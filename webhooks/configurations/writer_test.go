@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	validate = configurations.Hook{ID: "v"}
-	mutate   = configurations.Hook{ID: "m", Mutating: true}
-	lasting  = configurations.Hook{ID: "p", Persistent: true}
+	validatingHook = configurations.Hook{ID: "v"}
+	mutatingHook   = configurations.Hook{ID: "m", Mutating: true}
+	persistentHook = configurations.Hook{ID: "p", Persistent: true}
 )
 
 // foreign returns an entry of another operator.
@@ -30,7 +30,7 @@ func foreign() map[string]any {
 	return map[string]any{"name": "theirs.example.com", "clientConfig": map[string]any{"url": "https://there"}}
 }
 
-func shared(annotations map[string]any, entries ...any) map[string]any {
+func sharedConfiguration(annotations map[string]any, entries ...any) map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"name": "shared", "uid": "1", "annotations": annotations}, "webhooks": entries,
 	}
@@ -46,8 +46,8 @@ func requireEntries(t *testing.T, reason string, server *memapi.Server, wanted .
 func TestWriterKeepsToItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		server.Put(validatingResource, shared(map[string]any{"theirs": "x"}, foreign()))
-		p := start(t, server, options("a", 1), validate, mutate, lasting)
+		server.Put(validatingResource, sharedConfiguration(map[string]any{"theirs": "x"}, foreign()))
+		p := start(t, server, options("a", 1), validatingHook, mutatingHook, persistentHook)
 		requireEntries(t, "the entries must be added", server, "theirs.example.com", "v.ops.example.org",
 			"p.ops.example.org")
 		if got := names(t, server, mutatingResource); !cmp.Equal(got, []string{"m.ops.example.org"}) {
@@ -59,7 +59,7 @@ func TestWriterKeepsToItself(t *testing.T) {
 		}
 		p.stop(t)
 		requireEntries(t, "the persistent entry must stay", server, "theirs.example.com", "p.ops.example.org")
-		p = start(t, server, options("b", 2), validate)
+		p = start(t, server, options("b", 2), validatingHook)
 		requireEntries(t, "entries that are no longer declared must be removed",
 			server, "theirs.example.com", "v.ops.example.org")
 		p.stop(t)
@@ -74,17 +74,17 @@ func TestWriterKeepsToItself(t *testing.T) {
 func TestWriterFollowsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		p := start(t, server, options("a", 1), validate)
+		p := start(t, server, options("a", 1), validatingHook)
 		defer p.stop(t)
-		widgets := validate
+		widgets := validatingHook
 		widgets.Resources = []discovery.Resource{{Plural: "widgets"}}
-		p.SetHooks([]configurations.Hook{widgets, lasting})
+		p.SetHooks([]configurations.Hook{widgets, persistentHook})
 		synctest.Wait()
 		entries := read(t, server.Object(validatingResource, "", "shared")).Webhooks
 		if len(entries) != 2 || entries[0].Rules[0].Resources[0] != "widgets" {
 			t.Errorf("a new resource must get its entry: got %+v", entries)
 		}
-		p.SetHooks([]configurations.Hook{validate})
+		p.SetHooks([]configurations.Hook{validatingHook})
 		p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://there")})
 		synctest.Wait()
 		entries = read(t, server.Object(validatingResource, "", "shared")).Webhooks
@@ -97,11 +97,11 @@ func TestWriterFollowsChanges(t *testing.T) {
 func TestWriterMakesNoEmptyObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		p := start(t, server, options("a", 1), validate)
+		p := start(t, server, options("a", 1), validatingHook)
 		if got := names(t, server, mutatingResource); got != nil {
 			t.Errorf("an object without entries must not be created: got %v", got)
 		}
-		p.SetHooks([]configurations.Hook{mutate})
+		p.SetHooks([]configurations.Hook{mutatingHook})
 		synctest.Wait()
 		if got := names(t, server, mutatingResource); len(got) != 1 {
 			t.Errorf("the object must be created for its first entry: got %v", got)
@@ -114,7 +114,7 @@ func TestWriterMakesNoEmptyObjects(t *testing.T) {
 func TestWriterRestores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		p := start(t, server, options("a", 1), validate)
+		p := start(t, server, options("a", 1), validatingHook)
 		defer p.stop(t)
 		first := func(object map[string]any) map[string]any { return object["webhooks"].([]any)[0].(map[string]any) }
 		server.Edit(validatingResource, "", "shared", func(o map[string]any) { first(o)["failurePolicy"] = "Ignore" })
@@ -134,7 +134,7 @@ func TestWriterRestores(t *testing.T) {
 		if now := version(t, server); now != edited {
 			t.Errorf("the changes of other clients must stay: want version %s, got %s", edited, now)
 		}
-		p.SetHooks([]configurations.Hook{validate, lasting})
+		p.SetHooks([]configurations.Hook{validatingHook, persistentHook})
 		synctest.Wait()
 		client := first(server.Object(validatingResource, "", "shared"))["clientConfig"]
 		if got := client.(map[string]any)["caBundle"]; got != "Q0E=" {
@@ -148,8 +148,8 @@ func TestWriterFailures(t *testing.T) {
 		reason string
 		asKopf bool
 		// fails returns the error of a request, given the number of earlier requests.
-		fails func(r memapi.Request, before int) error
-		says  string
+		requestError func(r memapi.Request, before int) error
+		says         string
 	}{
 		"Forbidden": {"a forbidden patch is a permanent error", false, func(r memapi.Request, _ int) error {
 			return refuse(r.Verb == "patch", http.StatusForbidden)
@@ -183,12 +183,12 @@ func TestWriterFailures(t *testing.T) {
 				o.Form.AsKopf = tc.asKopf
 				p := prepare(t, server, o)
 				p.connection.Before = func(_ context.Context, r memapi.Request) error {
-					return tc.fails(r, int(count.Add(1))-1)
+					return tc.requestError(r, int(count.Add(1))-1)
 				}
-				p.run(t, validate)
+				p.run(t, validatingHook)
 				time.Sleep(time.Minute)
 				if tc.says != "" {
-					err := <-p.ended
+					err := <-p.runResult
 					if err == nil || !strings.Contains(err.Error(), tc.says) {
 						t.Errorf("%s: got the error %v", tc.reason, err)
 					}
@@ -212,8 +212,8 @@ func refuse(fails bool, code int) error {
 
 func TestWriterMistake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := start(t, cluster(), options("a", 1), validate, validate)
-		if err := <-p.ended; err == nil || !strings.Contains(err.Error(), "another id") {
+		p := start(t, cluster(), options("a", 1), validatingHook, validatingHook)
+		if err := <-p.runResult; err == nil || !strings.Contains(err.Error(), "another id") {
 			t.Errorf("two entries of one name must be an error, as the API server refuses them: got %v", err)
 		}
 	})
@@ -222,7 +222,7 @@ func TestWriterMistake(t *testing.T) {
 func TestWriterConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		server.Put(validatingResource, shared(nil))
+		server.Put(validatingResource, sharedConfiguration(nil))
 		p := prepare(t, server, options("a", 1))
 		var once sync.Once
 		p.connection.Before = func(_ context.Context, r memapi.Request) error {
@@ -235,7 +235,7 @@ func TestWriterConflict(t *testing.T) {
 			}
 			return nil
 		}
-		p.run(t, validate)
+		p.run(t, validatingHook)
 		defer p.stop(t)
 		requireEntries(t, "a change before the write must not be lost", server, "theirs.example.com",
 			"v.ops.example.org")
@@ -249,7 +249,7 @@ func TestWriterUnwatched(t *testing.T) {
 		p.connection.Before = func(_ context.Context, r memapi.Request) error {
 			return refuse(r.Verb == "watch", http.StatusForbidden)
 		}
-		p.run(t, validate)
+		p.run(t, validatingHook)
 		defer p.stop(t)
 		server.Discard(validatingResource, "", "shared")
 		time.Sleep(10 * time.Minute)
@@ -260,10 +260,10 @@ func TestWriterUnwatched(t *testing.T) {
 func TestWriterAsKopf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
-		server.Put(validatingResource, shared(map[string]any{"theirs": "x"}, foreign()))
+		server.Put(validatingResource, sharedConfiguration(map[string]any{"theirs": "x"}, foreign()))
 		o := options("a", 1)
 		o.Form.AsKopf = true
-		p := start(t, server, o, validate, lasting)
+		p := start(t, server, o, validatingHook, persistentHook)
 		requireEntries(t, "all entries must be replaced in Kopf's format", server, "v.ops.example.org",
 			"p.ops.example.org")
 		if got := names(t, server, mutatingResource); got == nil || len(got) != 0 {
@@ -272,11 +272,11 @@ func TestWriterAsKopf(t *testing.T) {
 		if got := read(t, server.Object(validatingResource, "", "shared")).Annotations; len(got) != 1 {
 			t.Errorf("other fields must not change: got %v", got)
 		}
-		p.SetHooks([]configurations.Hook{lasting})
+		p.SetHooks([]configurations.Hook{persistentHook})
 		synctest.Wait()
 		requireEntries(t, "all entries must be replaced at each change", server, "p.ops.example.org")
 		server.Discard(validatingResource, "", "shared")
-		p.SetHooks([]configurations.Hook{lasting, validate})
+		p.SetHooks([]configurations.Hook{persistentHook, validatingHook})
 		time.Sleep(time.Minute)
 		requireEntries(t, "a deleted object must be restored", server, "p.ops.example.org", "v.ops.example.org")
 		p.stop(t)

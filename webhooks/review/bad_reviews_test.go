@@ -56,7 +56,7 @@ func newReviewer(all ...*handlers.Handler) *review.Reviewer {
 	for _, h := range all {
 		served.Handlers = append(served.Handlers, adapters.New(h, nil))
 	}
-	return &review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}
+	return &review.Reviewer{ServedResources: func() []review.ServedResource { return []review.ServedResource{served} }}
 }
 
 func TestBadReviews(t *testing.T) {
@@ -138,10 +138,11 @@ func TestBadReviews(t *testing.T) {
 
 func TestAmbiguousReview(t *testing.T) {
 	twice := func() []review.ServedResource {
-		one := newReviewer().Served()
+		one := newReviewer().ServedResources()
 		return append(one, one...)
 	}
-	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.EndpointRequest{Body: newReview(nil)})
+	_, err := (&review.Reviewer{ServedResources: twice}).Review(t.Context(),
+		review.EndpointRequest{Body: newReview(nil)})
 	if err == nil || review.StatusOf(err) != http.StatusConflict {
 		t.Errorf("a resource that is served twice must be a conflict, got %v, status %d", err, review.StatusOf(err))
 	}

@@ -19,9 +19,9 @@ import (
 
 // The kind and the API versions of reviews. Both versions are decoded in the same way.
 const (
-	kind   = "AdmissionReview"
-	v1     = "admission.k8s.io/v1"
-	v1beta = "admission.k8s.io/v1beta1"
+	reviewKind    = "AdmissionReview"
+	reviewV1      = "admission.k8s.io/v1"
+	reviewV1beta1 = "admission.k8s.io/v1beta1"
 )
 
 // request is a decoded and valid review.
@@ -52,17 +52,18 @@ func decodeReview(in EndpointRequest) (*request, error) {
 	var given string
 	var of, asked []byte
 	out, problems := &request{admission: &handlers.AdmissionRequest{
-		ID: in.Hint, Type: in.Type, Headers: in.Headers, PeerCertificates: in.PeerCertificates,
+		ID: in.HandlerID, Type: in.Type, Headers: in.Headers, PeerCertificates: in.PeerCertificates,
 	}}, problems(nil)
 	isObject := problems.readFields(in.Body, "review", []field{
 		{"apiVersion", &out.apiVersion}, {"kind", &given}, {"request", &asked},
 	})
-	if out.apiVersion = cmp.Or(out.apiVersion, v1); !isObject {
+	if out.apiVersion = cmp.Or(out.apiVersion, reviewV1); !isObject {
 		return nil, errors.New("the review is not a JSON object")
 	}
 	// Without a valid envelope, errors of the request would be misleading.
-	if out.apiVersion != v1 && out.apiVersion != v1beta || cmp.Or(given, kind) != kind || len(problems) > 0 {
-		problems = append(problems, fmt.Errorf("it is no %s of %s or %s", kind, v1, v1beta))
+	if out.apiVersion != reviewV1 && out.apiVersion != reviewV1beta1 || cmp.Or(given, reviewKind) != reviewKind ||
+		len(problems) > 0 {
+		problems = append(problems, fmt.Errorf("it is no %s of %s or %s", reviewKind, reviewV1, reviewV1beta1))
 		return nil, errors.Join(problems...)
 	}
 	// Then, decode the request. All its errors are reported at once.
@@ -93,8 +94,8 @@ func decodeReview(in EndpointRequest) (*request, error) {
 // field is one field of a JSON object, and the destination of its value: a *string, *bool, **jsontext.Object, or, for
 // the text of an object, *[]byte.
 type field struct {
-	key  string
-	into any
+	key    string
+	target any
 }
 
 // problems collects the errors of a review.
@@ -112,7 +113,7 @@ func (p *problems) readFields(text []byte, name string, all []field) (isObject b
 		}
 		// The first byte of valid JSON determines the type.
 		given, wanted := jsonTypeOf(m.Value[0]), "an object"
-		switch into := all[i].into.(type) {
+		switch into := all[i].target.(type) {
 		case *string:
 			if *into, wanted = "", "a text"; given == wanted {
 				_ = json.Unmarshal(m.Value, into) // the text is valid

@@ -31,7 +31,7 @@ func FuzzReview(f *testing.F) {
 					t.Errorf("a handler was called without an object or a user: %+v", call)
 				}
 				call.Admission.AddWarning(call.Admission.Name)
-				return call.Writes.AddTransform(func(object map[string]any) error { object["a/~b"] = "x"; return nil })
+				return call.Writer.AddTransform(func(object map[string]any) error { object["a/~b"] = "x"; return nil })
 			},
 		})
 		out, err := reviewer.Review(t.Context(), review.EndpointRequest{Body: body})

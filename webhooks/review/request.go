@@ -9,13 +9,14 @@ import (
 type EndpointRequest struct {
 	// Body is the AdmissionReview in JSON, of v1 or v1beta1.
 	Body []byte
-	// Hint is the id of the endpoint's handler. An empty id matches no handler, and nil matches all. Kopf: webhook.
-	Hint *string
+	// HandlerID is the id of the endpoint's handler. An empty id matches no handler, and nil matches all. Kopf:
+	// webhook.
+	HandlerID *string
 	// Type is the type of the endpoint's handlers: "validating" or "mutating"; empty means both.
 	Type string
-	// TooHeavy is true if there is not enough memory to decode the objects. Only reviews that call no handler are
+	// ExceedsMemory is true if there is not enough memory to decode the objects. Only reviews that call no handler are
 	// answered then, such as those of the operator's own finalizer.
-	TooHeavy bool
+	ExceedsMemory bool
 	// Headers are the headers of the HTTP request; nil means none.
 	Headers http.Header
 	// PeerCertificates are the certificates of the client, its own first; nil means none.

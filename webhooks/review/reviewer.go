@@ -14,7 +14,7 @@ import (
 )
 
 // errTooHeavy is the error of a review whose decoded objects would need more memory than all reviews together may use.
-var errTooHeavy = errors.New("the admission review takes too much memory once it is decoded")
+var errExceedsMemory = errors.New("the admission review takes too much memory once it is decoded")
 
 // ServedResource is one resource with the handlers that review it, in the order of registration.
 type ServedResource struct {
@@ -24,14 +24,15 @@ type ServedResource struct {
 
 // Reviewer answers reviews. It can be used concurrently.
 type Reviewer struct {
-	// Served returns the resources and their handlers. It is called for each review, and its result is not modified.
-	Served func() []ServedResource
-	// Serves reports whether objects in a namespace are reviewed; nil means all. Cluster-scoped objects, including
-	// Namespaces, are always reviewed.
-	Serves func(namespace string) bool
-	// Own describes the operator's own writes, for which no handler is called; nil means none. It is called for each
-	// review.
-	Own func() OwnWrites
+	// ServedResources returns the resources and their handlers. It is called for each review, and its result is not
+	// modified.
+	ServedResources func() []ServedResource
+	// ServesNamespace reports whether objects in a namespace are reviewed; nil means all. Cluster-scoped objects,
+	// including Namespaces, are always reviewed.
+	ServesNamespace func(namespace string) bool
+	// OwnWrites describes the operator's own writes, for which no handler is called; nil means none. It is called for
+	// each review.
+	OwnWrites func() OwnWrites
 }
 
 // Review answers one review. If a handler returns an error, the response contains a denial. If the review cannot be
@@ -58,8 +59,8 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 		return one.buildResponse(ctx) // without handlers, the request is allowed
 	}
 	// The rest of the review decodes whole objects.
-	if in.TooHeavy {
-		return Response{}, &ResponseError{http.StatusRequestEntityTooLarge, errTooHeavy}
+	if in.ExceedsMemory {
+		return Response{}, &ResponseError{http.StatusRequestEntityTooLarge, errExceedsMemory}
 	}
 	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
 	if err := one.decodeObjects(served.Handlers); err != nil {
@@ -78,15 +79,15 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 
 // isReviewed reports whether objects of the resource in the namespace are reviewed.
 func (r *Reviewer) isReviewed(of discovery.Resource, namespace string) bool {
-	return r.Serves == nil || !of.Namespaced || namespace == "" || r.Serves(namespace)
+	return r.ServesNamespace == nil || !of.Namespaced || namespace == "" || r.ServesNamespace(namespace)
 }
 
 // ownWrites returns the description of the operator's own writes.
 func (r *Reviewer) ownWrites() OwnWrites {
-	if r.Own == nil {
+	if r.OwnWrites == nil {
 		return OwnWrites{}
 	}
-	return r.Own()
+	return r.OwnWrites()
 }
 
 // internalError adds the status 500 to an error without a status.
@@ -100,7 +101,7 @@ func internalError(err error) error {
 // findServed returns the resource of a review. As in Kopf, exactly one served resource must match.
 func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found ServedResource, err error) {
 	count := 0
-	for _, one := range r.Served() {
+	for _, one := range r.ServedResources() {
 		if one.Resource.GroupVersionResource() == asked {
 			count, found = count+1, one
 		}

@@ -25,7 +25,7 @@ import (
 
 func TestVectorsAdmissionReview(t *testing.T) {
 	vectors.Run(t, "admission_review", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
-		got, err := played(t, input)
+		got, err := reviewOfCase(t, input)
 		if want.Failed(t, got, err) {
 			return
 		}
@@ -33,7 +33,7 @@ func TestVectorsAdmissionReview(t *testing.T) {
 		if vectors.SameText(wanted["message"], is["message"]) {
 			is["message"] = wanted["message"]
 		}
-		if delta := cmp.Diff(significant(want.Value), significant(got)); delta != "" {
+		if delta := cmp.Diff(withoutIrrelevantDifferences(want.Value), withoutIrrelevantDifferences(got)); delta != "" {
 			t.Errorf("-want, +got:\n%s", delta)
 		}
 	})
@@ -48,9 +48,9 @@ func statusIn(result any) map[string]any {
 	return map[string]any{}
 }
 
-// significant returns the result of a review without differences that do not matter: the operations of a patch, whose
-// effect counts, and the order of a diff.
-func significant(value any) any {
+// withoutIrrelevantDifferences returns the result of a review without differences that do not matter: the operations of
+// a patch, whose effect counts, and the order of a diff.
+func withoutIrrelevantDifferences(value any) any {
 	out, _ := vectors.Normal(value, func(key string, value any) any {
 		if items, is := value.([]any); is && key == "diff" {
 			slices.SortFunc(items, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -65,8 +65,8 @@ func significant(value any) any {
 	return out
 }
 
-// played serves the review of a case.
-func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
+// reviewOfCase serves the review of a case.
+func reviewOfCase(t *testing.T, input vectors.Fields) (map[string]any, error) {
 	vectors.Known(t, input, "handlers", "headers", "hint", "reason", "request", "resources")
 	body, err := json.Marshal(input["request"])
 	if err != nil {
@@ -74,21 +74,21 @@ func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
 	}
 	in := review.EndpointRequest{Body: body, Type: input.Text("reason", ""), Headers: http.Header{}}
 	if hint, is := input["hint"].(string); is {
-		in.Hint = &hint
+		in.HandlerID = &hint
 	}
 	for name, value := range input.Mapping("headers") {
 		in.Headers[name] = []string{fmt.Sprint(value)}
 	}
 	calls := &calls{list: []any{}}
 	served := servedBy(t, input, calls)
-	reviewer := review.Reviewer{Served: func() []review.ServedResource { return served }}
+	reviewer := review.Reviewer{ServedResources: func() []review.ServedResource { return served }}
 	response, err := reviewer.Review(t.Context(), in)
 	if err != nil {
 		return nil, err
 	}
-	got := map[string]any{"response": encoded(t, response), "calls": calls.list}
+	got := map[string]any{"response": encodeResponse(t, response), "calls": calls.list}
 	if response.Response.Patch != nil {
-		got["patched_object"] = patched(t, input, response.Response.Patch)
+		got["patched_object"] = applyPatch(t, input, response.Response.Patch)
 	}
 	return got, nil
 }
@@ -107,9 +107,9 @@ func servedBy(t *testing.T, input vectors.Fields, calls *calls) (all []review.Se
 		}
 		for _, d := range declarations {
 			if d.Handler.Call = calls.recording(t, d.Options); d.Options["fn"] == nil {
-				d.Handler.Function = d.Handler // a function of its own
+				d.Handler.FunctionKey = d.Handler // a function of its own
 			}
-			if d.Mine {
+			if d.SelectsServed {
 				served.Handlers = append(served.Handlers, adapters.New(d.Handler, nil))
 			}
 		}
@@ -130,7 +130,7 @@ func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 		)
 	}
 	return func(_ context.Context, call *handlers.Invocation) error {
-		c.list = append(c.list, seen(d, call))
+		c.list = append(c.list, handlerArguments(d, call))
 		for _, warning := range behave.List("warn") {
 			call.Admission.AddWarning(fmt.Sprint(warning))
 		}
@@ -138,21 +138,21 @@ func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 		for _, spec := range behave.List("fns") {
 			edit, err := vectors.Edit(vectors.Known(t, spec, "fn", "path", "value"))
 			if err == nil {
-				err = call.Writes.AddTransform(edit)
+				err = call.Writer.AddTransform(edit)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		if err := call.Writes.SetResult(behave["return"]); err != nil {
+		if err := call.Writer.SetResult(behave["return"]); err != nil {
 			return err
 		}
-		return raised(t, behave)
+		return errorOfCase(t, behave)
 	}
 }
 
-// seen returns the arguments of a function under Kopf's names.
-func seen(d vectors.Fields, call *handlers.Invocation) map[string]any {
+// handlerArguments returns the arguments of a function under Kopf's names.
+func handlerArguments(d vectors.Fields, call *handlers.Invocation) map[string]any {
 	asked := call.Admission
 	headers := map[string]any{}
 	for name, values := range asked.Headers {
@@ -204,7 +204,7 @@ type denial struct {
 
 func (d *denial) Status() metav1.Status { return metav1.Status{Code: d.code, Message: d.Error()} }
 
-func raised(t *testing.T, behave vectors.Fields) error {
+func errorOfCase(t *testing.T, behave vectors.Fields) error {
 	if behave["raise"] != "admission" {
 		return declared.Raise(t, behave)
 	}
@@ -215,8 +215,8 @@ func raised(t *testing.T, behave vectors.Fields) error {
 	return d
 }
 
-// encoded returns a response as it is sent.
-func encoded(t *testing.T, response review.Response) (out map[string]any) {
+// encodeResponse returns a response as it is sent.
+func encodeResponse(t *testing.T, response review.Response) (out map[string]any) {
 	text, err := response.EncodeJSON()
 	if err == nil {
 		err = json.Unmarshal(text, &out)
@@ -227,8 +227,8 @@ func encoded(t *testing.T, response review.Response) (out map[string]any) {
 	return out
 }
 
-// patched returns the object as the API server patches it.
-func patched(t *testing.T, input vectors.Fields, operations []byte) (out map[string]any) {
+// applyPatch returns the object as the API server patches it.
+func applyPatch(t *testing.T, input vectors.Fields, operations []byte) (out map[string]any) {
 	asked := input.Mapping("request").Mapping("request")
 	object := asked["object"]
 	if object == nil {

@@ -14,7 +14,7 @@ import (
 // buildResponse returns the response to the review. As in Kopf, it contains the patch even if the request is denied.
 func (r *activeReview) buildResponse(ctx context.Context) (Response, error) {
 	admission := r.request.admission
-	out := Response{APIVersion: r.request.apiVersion, Kind: kind, Response: ObjectVerdict{
+	out := Response{APIVersion: r.request.apiVersion, Kind: reviewKind, Response: ObjectVerdict{
 		UID: r.request.uid, Allowed: true, Warnings: admission.Warnings(),
 	}}
 	if denied := r.foremostDenial(); denied != nil {
@@ -71,7 +71,7 @@ func denialOf(a *execution.Attempt) (out *denial) {
 	if err == nil {
 		return nil
 	}
-	out = &denial{ordinary, Status{Message: err.Error(), Code: http.StatusInternalServerError}}
+	out = &denial{rankOrdinary, Status{Message: err.Error(), Code: http.StatusInternalServerError}}
 	// An empty message would leave the user without any reason.
 	if out.status.Message == "" {
 		out.status.Message = fmt.Sprintf("handler %q gives no reason", a.Call.Handler.ID)
@@ -79,20 +79,20 @@ func denialOf(a *execution.Attempt) (out *denial) {
 	// Only an error for the user can choose the status. As in Kopf, a code of zero means 500.
 	switch by := a.Outcome.Denial; {
 	case by.Status != nil:
-		out.rank, out.status.Code = meant, cmp.Or(by.Status.Code, out.status.Code)
+		out.rank, out.status.Code = rankMeantForUser, cmp.Or(by.Status.Code, out.status.Code)
 		out.status.Reason, out.status.Details = by.Status.Reason, by.Status.Details
 	case by.Permanent:
-		out.rank = permanent
+		out.rank = rankPermanent
 	case by.Temporary:
-		out.rank = temporary
+		out.rank = rankTemporary
 	}
 	return out
 }
 
 // The ranks of errors, by priority.
 const (
-	meant = iota
-	permanent
-	temporary
-	ordinary
+	rankMeantForUser = iota
+	rankPermanent
+	rankTemporary
+	rankOrdinary
 )

@@ -12,10 +12,10 @@ import (
 )
 
 // randomBytes is the size of a secret: too large to be guessed.
-const randomBytes = 16
+const secretSize = 16
 
 // ports are the default ports, which URLs leave out.
-var ports = map[string]int{"http": 80, "https": 443}
+var defaultPorts = map[string]int{"http": 80, "https": 443}
 
 // URL returns the URL of a server. IPv6 addresses are given without brackets.
 func URL(scheme, host string, port int, path string) string {
@@ -23,7 +23,7 @@ func URL(scheme, host string, port int, path string) string {
 		host = "[" + host + "]"
 	}
 	// An unknown scheme has the default port 0, so the URL contains the port.
-	if port != ports[scheme] {
+	if port != defaultPorts[scheme] {
 		host += ":" + strconv.Itoa(port)
 	}
 	if path != "" && !strings.HasPrefix(path, "/") {
@@ -74,7 +74,7 @@ func ServiceHosts(namespace, name string) []string {
 // Secret returns a random part of a path, different in each call. Tunnels are public, so requests without the secret
 // must not reach the handlers.
 func Secret() string {
-	secret := make([]byte, randomBytes)
+	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // crypto/rand never returns an error
 	return hex.EncodeToString(secret)
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // errElsewhere is the error for an unknown cluster without another tunnel.
-var errElsewhere = errors.New("the cluster is none of k3d, minikube and Docker Desktop, so it is not known by which " +
-	"name it finds this machine: say so by a URL, or lead there by a tunnel")
+var errUnknownCluster = errors.New("the cluster is none of k3d, minikube and Docker Desktop, so it is not known by " +
+	"which name it finds this machine: say so by a URL, or lead there by a tunnel")
 
 // Detecting is the tunnel from a cluster on this machine. It finds the name that the cluster has for the machine, and
 // opens nothing. The server must listen on all addresses. Kopf: WebhookAutoServer, WebhookAutoTunnel, WebhookK3dServer,
@@ -33,7 +33,7 @@ type Detecting struct {
 
 // DetectableHosts returns the names of this machine in all known clusters. The certificate of the server needs them.
 func DetectableHosts() (hosts []string) {
-	for _, cluster := range clusters {
+	for _, cluster := range developmentClusters {
 		hosts = append(hosts, cluster.host)
 	}
 	return hosts
@@ -49,7 +49,7 @@ func (d Detecting) Run(
 		return fmt.Errorf("finding out which cluster it is: %w", err)
 	case host == "" && d.Otherwise == nil:
 		// The cluster does not change, so retries cannot help.
-		return reconcile.TerminalError(errElsewhere)
+		return reconcile.TerminalError(errUnknownCluster)
 	case host == "":
 		return d.Otherwise.Run(ctx, to, told)
 	}

@@ -27,7 +27,7 @@ import (
 )
 
 // elsewhere is a tunnel that works from any cluster.
-var elsewhere = tunnels.Fixed("https://tunnel.example.org/")
+var otherTunnel = tunnels.Fixed("https://tunnel.example.org/")
 
 func TestDetecting(t *testing.T) {
 	const old, k3s = `{"gitVersion": "v1.35.0"}`, `{"gitVersion": "v1.35.0+k3s1"}`
@@ -39,9 +39,9 @@ func TestDetecting(t *testing.T) {
 		want      string
 	}{
 		"K3d": {"a certificate of k3s is that of k3d",
-			[]string{"k3s"}, old, elsewhere, "https://host.k3d.internal:9443/s"},
+			[]string{"k3s"}, old, otherTunnel, "https://host.k3d.internal:9443/s"},
 		"K3sVersion": {"a version of k3s is that of k3d",
-			[]string{"api"}, k3s, elsewhere, "https://host.k3d.internal:9443/s"},
+			[]string{"api"}, k3s, otherTunnel, "https://host.k3d.internal:9443/s"},
 		"Minikube": {
 			"a certificate of minikube is detected",
 			[]string{"minikube"}, old, nil, "https://host.minikube.internal:9443/s",
@@ -51,7 +51,7 @@ func TestDetecting(t *testing.T) {
 			"https://host.docker.internal:9443/s",
 		},
 		"Other": {"another cluster uses the other tunnel",
-			[]string{"kube-apiserver"}, old, elsewhere, "https://tunnel.example.org/s"},
+			[]string{"kube-apiserver"}, old, otherTunnel, "https://tunnel.example.org/s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told, err := detect(t, tc.names, tc.version, tc.otherwise)
@@ -78,9 +78,9 @@ func TestDetectingFails(t *testing.T) {
 			`{"gitVersion": "v1"}`, nil, true, "none of k3d, minikube and Docker Desktop",
 		},
 		"NoVersion": {"a server without a version is a temporary error",
-			"", elsewhere, false, "asking for the version"},
+			"", otherTunnel, false, "asking for the version"},
 		"NoJSON": {"a version that is not JSON is a temporary error",
-			"<html>", elsewhere, false, "reading the version"},
+			"<html>", otherTunnel, false, "reading the version"},
 	} {
 		told, err := detect(t, []string{"kube-apiserver"}, tc.version, tc.otherwise)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || len(told) > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // restart is the time that a control plane needs to start, or to restart with another version.
-const restart = 500 * time.Millisecond
+const startDuration = 500 * time.Millisecond
 
 // Cloud has the networks and control planes by the names of their clusters.
 type Cloud struct {
@@ -91,7 +91,7 @@ func (c *Cloud) EnsureControlPlane(_ context.Context, cluster, version string) (
 	}
 	return ControlPlane{
 		Endpoint: fmt.Sprintf("https://%s.clusters.example.org:6443", cluster),
-		Version:  version, Ready: time.Since(p.started) >= restart,
+		Version:  version, Ready: time.Since(p.started) >= startDuration,
 	}, nil
 }
 

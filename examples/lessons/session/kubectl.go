@@ -79,15 +79,15 @@ func newCluster(t testing.TB) *cluster {
 }
 
 // warnings writes to the output of the cluster, which is set later.
-type warnings struct{ of *cluster }
+type warnings struct{ cluster *cluster }
 
-func (w warnings) Write(p []byte) (int, error) { return w.of.output.Write(p) }
+func (w warnings) Write(p []byte) (int, error) { return w.cluster.output.Write(p) }
 
 // word is a part of a command line. Quotes can begin inside of it.
-var word = regexp.MustCompile(`(?:'[^']*'|[^\s'])+`)
+var wordPattern = regexp.MustCompile(`(?:'[^']*'|[^\s'])+`)
 
 func split(line string) []string {
-	words := word.FindAllString(line, -1)
+	words := wordPattern.FindAllString(line, -1)
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], "'", "")
 	}
@@ -237,7 +237,7 @@ func (c *cluster) print(ctx context.Context, object *unstructured.Unstructured, 
 	if err := parsed.Execute(&text, content()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.output, clock.ReplaceAllString(strings.TrimSuffix(text.String(), "\n"), "<time>"))
+	_, err = fmt.Fprintln(c.output, timePattern.ReplaceAllString(strings.TrimSuffix(text.String(), "\n"), "<time>"))
 	return err
 }
 

@@ -17,8 +17,8 @@ import (
 
 // transcript collects the output of one command.
 type transcript struct {
-	// without are the texts of lines that are left out.
-	without []string
+	// excludedTexts are the texts of lines that are left out.
+	excludedTexts []string
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -42,9 +42,9 @@ func (t *transcript) take() string {
 // logHandler writes the lines about objects and activities, in the format of --log-format=plain. Times, which differ in
 // each run, are not shown.
 type logHandler struct {
-	to     *transcript
-	object map[string]string
-	fields []slog.Attr
+	transcript *transcript
+	object     map[string]string
+	fields     []slog.Attr
 }
 
 var _ slog.Handler = logHandler{}
@@ -103,10 +103,10 @@ func (h logHandler) Handle(_ context.Context, record slog.Record) error {
 		}
 		text += " " + a.Key + "=" + format(a.Value.Resolve().Any())
 	}
-	if slices.ContainsFunc(h.to.without, func(part string) bool { return strings.Contains(text, part) }) {
+	if slices.ContainsFunc(h.transcript.excludedTexts, func(part string) bool { return strings.Contains(text, part) }) {
 		return nil
 	}
-	_, err := fmt.Fprintln(h.to, text)
+	_, err := fmt.Fprintln(h.transcript, text)
 	return err
 }
 

@@ -21,10 +21,10 @@ import (
 )
 
 // file is in the folder of the test.
-const file = "session.txt"
+const sessionFile = "session.txt"
 
 // pause is the time after a command. Intervals of whole seconds do not end at the same time.
-const pause = 800 * time.Millisecond
+const commandPause = 800 * time.Millisecond
 
 // Play runs the commands of session.txt in the folder of the test, and compares the output with the lines below them.
 // With FACADETEST_UPDATE=1 in the environment, it writes these lines.
@@ -35,12 +35,12 @@ const pause = 800 * time.Millisecond
 // order.
 func Play(t *testing.T, newOperator func() *kopf.Operator, without ...string) {
 	t.Helper()
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(sessionFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{t: t, newOperator: newOperator, cluster: newCluster(t), log: &transcript{without: without}}
+		p := &player{t: t, newOperator: newOperator, cluster: newCluster(t), log: &transcript{excludedTexts: without}}
 		p.cluster.output = p.log
 		p.start()
 		got := p.log.take()
@@ -50,29 +50,29 @@ func Play(t *testing.T, newOperator func() *kopf.Operator, without ...string) {
 			}
 			got += line
 			p.run(strings.TrimSpace(line))
-			time.Sleep(pause)
+			time.Sleep(commandPause)
 			got += p.log.take()
 		}
 		if os.Getenv("FACADETEST_UPDATE") == "1" {
-			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			if err := os.WriteFile(sessionFile, []byte(got), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			return
 		}
 		if d := cmp.Diff(string(content), got); d != "" {
-			t.Errorf("%s differs from the log; FACADETEST_UPDATE=1 writes it (-file, +log):\n%s", file, d)
+			t.Errorf("%s differs from the log; FACADETEST_UPDATE=1 writes it (-file, +log):\n%s", sessionFile, d)
 		}
 	})
 }
 
 // player runs one session.
 type player struct {
-	t           *testing.T
-	newOperator func() *kopf.Operator
-	cluster     *cluster
-	operator    *facadetest.Runner
-	explain     http.Handler
-	log         *transcript
+	t              *testing.T
+	newOperator    func() *kopf.Operator
+	cluster        *cluster
+	operator       *facadetest.Runner
+	explainHandler http.Handler
+	log            *transcript
 }
 
 func (p *player) run(line string) {
@@ -104,8 +104,8 @@ func (p *player) run(line string) {
 
 func (p *player) start() {
 	p.t.Helper()
-	log, op := logr.FromSlogHandler(logHandler{to: p.log}), p.newOperator()
-	p.explain = op.ExplainHandler()
+	log, op := logr.FromSlogHandler(logHandler{transcript: p.log}), p.newOperator()
+	p.explainHandler = op.ExplainHandler()
 	p.operator = facadetest.Start(p.t, op, facadetest.Settings(kopf.RunSettings{
 		Config: memapi.Config(p.cluster.server), Log: log,
 	}))
@@ -113,7 +113,7 @@ func (p *player) start() {
 }
 
 // clock matches the times of explanations and objects, which differ in each run.
-var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z|\+00:00)?`)
+var timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z|\+00:00)?`)
 
 // explanation returns the output of the command explain, without the history.
 func (p *player) explanation(kind, object string) string {
@@ -121,7 +121,7 @@ func (p *player) explanation(kind, object string) string {
 	query := url.Values{"kind": {kind}, "namespace": {namespace}, "name": {name}, "output": {"text"}}
 	request := httptest.NewRequest(http.MethodGet, "/explain?"+query.Encode(), nil)
 	answer := httptest.NewRecorder()
-	p.explain.ServeHTTP(answer, request)
+	p.explainHandler.ServeHTTP(answer, request)
 	text, _, _ := strings.Cut(answer.Body.String(), "\nHISTORY")
-	return clock.ReplaceAllString(text, "<time>")
+	return timePattern.ReplaceAllString(text, "<time>")
 }

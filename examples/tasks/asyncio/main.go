@@ -19,10 +19,10 @@ var files = []string{"index.html", "feed.xml", "robots.txt"}
 
 // publisher is shared by all calls of all handlers.
 type publisher struct {
-	uploads chan struct{} // a semaphore
+	uploadSemaphore chan struct{} // a semaphore
 
-	mu    sync.Mutex // Go needs it: handlers run in parallel
-	total map[string]int
+	mu         sync.Mutex // Go needs it: handlers run in parallel
+	totalSizes map[string]int
 }
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 
 func newOperator() *kopf.Operator {
 	op := kopf.New("websites.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{v1.AddToScheme}})
-	p := &publisher{uploads: make(chan struct{}, 2), total: map[string]int{}}
+	p := &publisher{uploadSemaphore: make(chan struct{}, 2), totalSizes: map[string]int{}}
 	websites := kopf.For(op, &v1.Website{})
 	websites.OnCreate("publish", p.publish)
 	websites.Daemon("watch", watch)
@@ -58,8 +58,8 @@ func (p *publisher) publish(ctx context.Context, c *kopf.Change[*v1.Website]) er
 
 func (p *publisher) upload(ctx context.Context, file string) (size int, err error) {
 	select {
-	case p.uploads <- struct{}{}:
-		defer func() { <-p.uploads }()
+	case p.uploadSemaphore <- struct{}{}:
+		defer func() { <-p.uploadSemaphore }()
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
@@ -75,9 +75,9 @@ func (p *publisher) add(site string, sizes []int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, size := range sizes {
-		p.total[site] += size
+		p.totalSizes[site] += size
 	}
-	return p.total[site]
+	return p.totalSizes[site]
 }
 
 func watch(ctx context.Context, r *kopf.Task[*v1.Website]) error {

@@ -14,36 +14,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// mortal is the client of one process: after a crash, its calls have no effect.
-type mortal struct {
-	life *explorer.Life
-	of   hosting
+// killableHosting is the client of one process: after a crash, its calls have no effect.
+type killableHosting struct {
+	life    *explorer.Life
+	hosting hosting
 }
 
-var _ hosting = mortal{}
+var _ hosting = killableHosting{}
 
-func (m mortal) Upload(ctx context.Context, name, text string) (err error) {
-	m.life.Do("upload", func() { err = m.of.Upload(ctx, name, text) })
+func (m killableHosting) Upload(ctx context.Context, name, text string) (err error) {
+	m.life.Do("upload", func() { err = m.hosting.Upload(ctx, name, text) })
 	return err
 }
 
-func (m mortal) FindServer(ctx context.Context, label string) (id string, err error) {
-	m.life.Do("find", func() { id, err = m.of.FindServer(ctx, label) })
+func (m killableHosting) FindServer(ctx context.Context, label string) (id string, err error) {
+	m.life.Do("find", func() { id, err = m.hosting.FindServer(ctx, label) })
 	return id, err
 }
 
-func (m mortal) RentServer(ctx context.Context, label string) (id string, err error) {
-	m.life.Do("rent", func() { id, err = m.of.RentServer(ctx, label) })
+func (m killableHosting) RentServer(ctx context.Context, label string) (id string, err error) {
+	m.life.Do("rent", func() { id, err = m.hosting.RentServer(ctx, label) })
 	return id, err
 }
 
-func (m mortal) Bill(ctx context.Context, token, text string) (err error) {
-	m.life.Do("bill", func() { err = m.of.Bill(ctx, token, text) })
+func (m killableHosting) Bill(ctx context.Context, token, text string) (err error) {
+	m.life.Do("bill", func() { err = m.hosting.Bill(ctx, token, text) })
 	return err
 }
 
-func (m mortal) Remove(ctx context.Context, name string) (err error) {
-	m.life.Do("remove", func() { err = m.of.Remove(ctx, name) })
+func (m killableHosting) Remove(ctx context.Context, name string) (err error) {
+	m.life.Do("remove", func() { err = m.hosting.Remove(ctx, name) })
 	return err
 }
 
@@ -56,13 +56,13 @@ func TestCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	explorer.Explore(t, func() explorer.Scenario {
-		service := newMemory()
+		service := newMemoryHosting()
 		service.busy = false
 		return explorer.Scenario{
 			Scheme:   scheme,
 			Server:   newServer,
 			Outside:  func() any { return service.content() },
-			Operator: func(life *explorer.Life) *kopf.Operator { return newOperator(mortal{life, service}) },
+			Operator: func(life *explorer.Life) *kopf.Operator { return newOperator(killableHosting{life, service}) },
 			Play: func(p *explorer.Play) {
 				home := &v1.Website{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "home"},

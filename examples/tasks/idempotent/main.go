@@ -44,7 +44,7 @@ type servers interface {
 var errNotFound = errors.New("not found")
 
 func main() {
-	op := newOperator(newMemory())
+	op := newOperator(newMemoryHosting())
 	kopf.Main(op)
 }
 

@@ -9,32 +9,32 @@ import (
 	"sync"
 )
 
-// memory stands for the service. It is busy when it is billed for the first time.
-type memory struct {
-	mu      sync.Mutex
-	busy    bool
-	files   map[string]string // texts by names
-	servers map[string]string // labels by ids
-	bills   map[string]string // texts by tokens
-	rented  int
+// memoryHosting stands for the service. It is busy when it is billed for the first time.
+type memoryHosting struct {
+	mu          sync.Mutex
+	busy        bool
+	files       map[string]string // texts by names
+	servers     map[string]string // labels by ids
+	bills       map[string]string // texts by tokens
+	serverCount int
 }
 
-var _ hosting = (*memory)(nil)
+var _ hosting = (*memoryHosting)(nil)
 
-func newMemory() *memory {
-	return &memory{
+func newMemoryHosting() *memoryHosting {
+	return &memoryHosting{
 		busy: true, files: map[string]string{}, servers: map[string]string{}, bills: map[string]string{},
 	}
 }
 
-func (m *memory) Upload(_ context.Context, name, text string) error {
+func (m *memoryHosting) Upload(_ context.Context, name, text string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files[name] = text
 	return nil
 }
 
-func (m *memory) FindServer(_ context.Context, label string) (string, error) {
+func (m *memoryHosting) FindServer(_ context.Context, label string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, of := range m.servers {
@@ -45,16 +45,16 @@ func (m *memory) FindServer(_ context.Context, label string) (string, error) {
 	return "", nil
 }
 
-func (m *memory) RentServer(_ context.Context, label string) (string, error) {
+func (m *memoryHosting) RentServer(_ context.Context, label string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.rented++
-	id := fmt.Sprint("server-", m.rented)
+	m.serverCount++
+	id := fmt.Sprint("server-", m.serverCount)
 	m.servers[id] = label
 	return id, nil
 }
 
-func (m *memory) Bill(_ context.Context, token, text string) error {
+func (m *memoryHosting) Bill(_ context.Context, token, text string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.busy {
@@ -65,7 +65,7 @@ func (m *memory) Bill(_ context.Context, token, text string) error {
 	return nil
 }
 
-func (m *memory) Remove(_ context.Context, name string) error {
+func (m *memoryHosting) Remove(_ context.Context, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, isFile := m.files[name]
@@ -79,7 +79,7 @@ func (m *memory) Remove(_ context.Context, name string) error {
 }
 
 // content returns everything that is left, without uids.
-func (m *memory) content() []string {
+func (m *memoryHosting) content() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := []string{fmt.Sprintf("%d files, servers %v", len(m.files), slices.Sorted(maps.Keys(m.servers)))}

@@ -9,7 +9,7 @@ import (
 
 // TestSession runs the commands of session.txt, which the page of the program shows.
 func TestSession(t *testing.T) {
-	service := newMemory() // outlives the operator
+	service := newMemoryHosting() // outlives the operator
 	session.Play(t, func() *kopf.Operator { return newOperator(service) })
 	if got := service.content(); len(got) != 3 || got[0] != "0 files, servers []" {
 		t.Errorf("two bills must be sent, and nothing be left: got %q", got)

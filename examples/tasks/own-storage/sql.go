@@ -15,11 +15,11 @@ type sqlTable struct{ db *sql.DB }
 var _ table = sqlTable{}
 
 // limit is the time for one transaction. The object waits for it, and so does a worker.
-const limit = 5 * time.Second
+const transactionTimeout = 5 * time.Second
 
 // Get returns the text of one row.
 func (t sqlTable) Get(uid, key string) (text string, found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
 	defer cancel()
 	line := t.db.QueryRowContext(ctx, "SELECT value FROM kopf_memory WHERE uid = $1 AND key = $2", uid, key)
 	if err := line.Scan(&text); errors.Is(err, sql.ErrNoRows) {
@@ -32,7 +32,7 @@ func (t sqlTable) Get(uid, key string) (text string, found bool, err error) {
 
 // Write can be repeated.
 func (t sqlTable) Write(rows map[row]*string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
 	defer cancel()
 	transaction, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t sqlTable) Write(rows map[row]*string) error {
 
 // Forget removes the rows of an object.
 func (t sqlTable) Forget(uid string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
 	defer cancel()
 	_, err := t.db.ExecContext(ctx, "DELETE FROM kopf_memory WHERE uid = $1", uid)
 	return err

@@ -56,8 +56,8 @@ func (c configurations) Store(_, body map[string]any, essence diffbase.Essence) 
 
 // records keeps the progress of unfinished handlers. It collects the records of a pass for one transaction.
 type records struct {
-	form  progress.Annotations
-	table table
+	annotations progress.Annotations
+	table       table
 
 	mu      sync.Mutex
 	pending map[row]*string
@@ -75,12 +75,12 @@ func (r *records) Fetch(body map[string]any, id string) (*progress.Record, error
 	if err != nil || stored == nil {
 		return nil, err
 	}
-	return r.form.Fetch(stored, id)
+	return r.annotations.Fetch(stored, id)
 }
 
 func (r *records) Store(_, body map[string]any, id string, record progress.Record) error {
 	text, err := written(func(patch map[string]any) error {
-		return r.form.Store(patch, map[string]any{}, id, record)
+		return r.annotations.Store(patch, map[string]any{}, id, record)
 	})
 	if err == nil {
 		r.add(row{uidOf(body), "progress/" + id}, &text)

@@ -26,7 +26,7 @@ type recordingWebhooks struct {
 	authority []byte
 	mu        sync.Mutex
 	calls     []string // "path kind.version of the object"
-	dry       bool     // whether the last call was a dry run
+	isDryRun  bool     // whether the last call was a dry run
 }
 
 func serveWebhooks(t *testing.T, patches map[string]string) *recordingWebhooks {
@@ -44,7 +44,7 @@ func serveWebhooks(t *testing.T, patches map[string]string) *recordingWebhooks {
 		}
 		w.mu.Lock()
 		w.calls = append(w.calls, r.URL.Path+" "+object.Kind+"."+object.APIVersion)
-		w.dry = *review.Request.DryRun
+		w.isDryRun = *review.Request.DryRun
 		w.mu.Unlock()
 		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: r.URL.Path != "/deny"}
 		if patch := patches[r.URL.Path]; patch != "" {
@@ -169,7 +169,7 @@ func TestPoliciesOfWebhooks(t *testing.T) {
 			}
 			configure(t, client, hook)
 			requireError(t, tc.reason, createConfigMap(t, client, "a", tc.dryRun...), tc.want)
-			if len(tc.dryRun) > 0 && !webhooks.dry {
+			if len(tc.dryRun) > 0 && !webhooks.isDryRun {
 				t.Error("the review of a dry run must have dryRun set")
 			}
 		})

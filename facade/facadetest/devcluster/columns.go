@@ -22,7 +22,7 @@ type column struct {
 }
 
 // printed holds the columns of built-in kinds, by group and kind. They equal those of the real server.
-var printed = map[string][]column{
+var builtInColumns = map[string][]column{
 	"/ConfigMap": {count("Data", "data", "binaryData"), age},
 	"/Secret":    {text("Type", "type"), count("Data", "data"), age},
 	"/Namespace": {phaseColumn("Status"), age},

@@ -43,7 +43,7 @@ func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.A
 	)
 	// The failure policy decides whether an expression that fails rejects the request.
 	policy := admissionregistrationv1.Fail
-	if h.Ignores {
+	if h.IgnoresFailure {
 		policy = admissionregistrationv1.Ignore
 	}
 	result := matchconditions.NewMatcher(compiled, &policy, "webhook", "", "").Match(ctx, attributes, nil, allowAll)

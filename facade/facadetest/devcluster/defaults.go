@@ -52,15 +52,15 @@ func createOnlyResource(group, kind, plural string, namespaced bool) memapi.Reso
 	}
 }
 
-// defaultOf is a default value of the real server.
-type defaultOf struct {
+// defaultValue is a default value of the real server.
+type defaultValue struct {
 	path  []string
 	value any
 }
 
 // defaults holds the defaults that clients depend on, by group and kind. For example, kubectl dereferences these fields
 // without a check.
-var defaults = map[string][]defaultOf{
+var defaults = map[string][]defaultValue{
 	"apps/Deployment": {
 		{[]string{"spec", "replicas"}, int64(1)}, {[]string{"spec", "strategy", "type"}, "RollingUpdate"},
 		{[]string{"spec", "strategy", "rollingUpdate", "maxUnavailable"}, "25%"},

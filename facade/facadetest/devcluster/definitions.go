@@ -69,7 +69,7 @@ var errConversionService = errors.New("the development cluster has no pods behin
 	"set spec.conversion.webhook.clientConfig.url of the definition instead of clientConfig.service")
 
 // converters creates the factory for conversion webhooks of the real server. It is created at the first use.
-var converters = sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
+var converterFactory = sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 	identity := func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return resolver }
 	return conversion.NewCRConverterFactory(noServices{}, identity)
 })
@@ -79,7 +79,7 @@ var converters = sync.OnceValues(func() (*conversion.CRConverterFactory, error) 
 func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (
 	func(object map[string]any, to string) (map[string]any, error), error,
 ) {
-	factory, err := converters()
+	factory, err := converterFactory()
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // aggregatedForm is the content type of aggregated discovery.
-const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+const aggregatedContentType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // wantsAggregated reports whether the client supports discovery in one document for all groups and resources.
 func wantsAggregated(r *http.Request) bool {
@@ -43,7 +43,7 @@ func wantsAggregated(r *http.Request) bool {
 	accepted := strings.ReplaceAll(strings.Join(r.Header.Values("Accept"), ","), " ", "")
 	return slices.ContainsFunc(strings.Split(accepted, ","), func(clause string) bool {
 		parts := strings.Split(clause, ";")
-		return parts[0] == jsonForm && slices.Contains(parts, "as=APIGroupDiscoveryList") &&
+		return parts[0] == jsonContentType && slices.Contains(parts, "as=APIGroupDiscoveryList") &&
 			slices.Contains(parts, "v=v2")
 	})
 }
@@ -78,7 +78,7 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 	}
 	// Caches between client and server must distinguish the formats of discovery.
 	w.Header().Set("Vary", "Accept")
-	w.Header().Set("Content-Type", aggregatedForm)
+	w.Header().Set("Content-Type", aggregatedContentType)
 	w.WriteHeader(http.StatusOK)
 	_ = json.NewEncoder(w).Encode(all)
 }

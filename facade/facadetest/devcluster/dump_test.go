@@ -114,7 +114,7 @@ func TestLoadFailures(t *testing.T) {
 }
 
 // savingProcess is the environment variable that makes this test program save continuously.
-const savingProcess = "DEVCLUSTER_SAVING_PROCESS"
+const savingProcessVariable = "DEVCLUSTER_SAVING_PROCESS"
 
 // TestKilledSave shows that a save that is killed halfway leaves the former file intact.
 func TestKilledSave(t *testing.T) {
@@ -122,13 +122,13 @@ func TestKilledSave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	if dump := os.Getenv(savingProcess); dump != "" {
+	if dump := os.Getenv(savingProcessVariable); dump != "" {
 		saveForever(t, dump)
 	}
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	for round := range 6 {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledSave$")
-		cmd.Env = append(os.Environ(), savingProcess+"="+dump)
+		cmd.Env = append(os.Environ(), savingProcessVariable+"="+dump)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		return
 	}
 	// The format is negotiated before the request runs: a write must not take effect if its answer cannot be sent.
-	form, err := negotiateForm(r.Header.Values("Accept"), request.Resource)
+	form, err := negotiateFormat(r.Header.Values("Accept"), request.Resource)
 	if err != nil {
 		writeError(w, err)
 		return
@@ -188,8 +188,8 @@ func translateBody(r *http.Request) error {
 		return err
 	}
 	// Patches keep their content type, which selects the kind of patch.
-	if form == protobufForm || form == yamlForm {
-		r.Header.Set("Content-Type", jsonForm)
+	if form == protobufContentType || form == yamlContentType {
+		r.Header.Set("Content-Type", jsonContentType)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return nil
@@ -197,7 +197,7 @@ func translateBody(r *http.Request) error {
 
 // writeJSON writes a document as JSON.
 func writeJSON(w http.ResponseWriter, code int, document any) {
-	w.Header().Set("Content-Type", jsonForm)
+	w.Header().Set("Content-Type", jsonContentType)
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(document) // it fails if the client is gone
 }

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	jsonForm     = "application/json"
-	protobufForm = "application/vnd.kubernetes.protobuf"
-	yamlForm     = "application/yaml"
+	jsonContentType     = "application/json"
+	protobufContentType = "application/vnd.kubernetes.protobuf"
+	yamlContentType     = "application/yaml"
 )
 
-// answerForm is the format in which a client expects its answer.
-type answerForm struct {
-	// media is the content type of the answer.
-	media string
-	// table requests the columns that kubectl prints. includeObject defines how much of each object a row contains.
-	table         bool
+// responseFormat is the format in which a client expects its answer.
+type responseFormat struct {
+	// contentType is the content type of the answer.
+	contentType string
+	// isTable requests the columns that kubectl prints. includeObject defines how much of each object a row contains.
+	isTable       bool
 	tableVersion  string
 	includeObject string
 	// accept is the Accept header for the request to the server in memory.
 	accept string
 }
 
-// negotiateForm returns the first supported format. Clients list formats in the order of their preference.
-func negotiateForm(accepted []string, of memapi.Resource) (answerForm, error) {
+// negotiateFormat returns the first supported format. Clients list formats in the order of their preference.
+func negotiateFormat(accepted []string, of memapi.Resource) (responseFormat, error) {
 	all := strings.Join(accepted, ",")
 	// Without an Accept header, the answer is JSON, as from the real server.
 	if strings.TrimSpace(all) == "" {
-		return answerForm{media: jsonForm, accept: jsonForm}, nil
+		return responseFormat{contentType: jsonContentType, accept: jsonContentType}, nil
 	}
 	for clause := range strings.SplitSeq(all, ",") {
 		media, parameters, err := mime.ParseMediaType(clause)
@@ -45,28 +45,29 @@ func negotiateForm(accepted []string, of memapi.Resource) (answerForm, error) {
 		}
 		// A wildcard means the preferred format of the server.
 		if media == "*/*" || media == "application/*" {
-			media = jsonForm
+			media = jsonContentType
 		}
 		as := parameters["as"]
 		switch {
-		case media == jsonForm && as == "Table" && parameters["g"] == metav1.GroupName:
-			return answerForm{media: media, accept: jsonForm, table: true, tableVersion: parameters["v"]}, nil
+		case media == jsonContentType && as == "Table" && parameters["g"] == metav1.GroupName:
+			return responseFormat{contentType: media, accept: jsonContentType, isTable: true,
+				tableVersion: parameters["v"]}, nil
 		// The server in memory produces partial metadata itself, so the clause is passed on.
-		case media == jsonForm && strings.HasPrefix(as, "PartialObjectMetadata"):
-			return answerForm{media: media, accept: clause}, nil
+		case media == jsonContentType && strings.HasPrefix(as, "PartialObjectMetadata"):
+			return responseFormat{contentType: media, accept: clause}, nil
 		// Any other transformation is not supported, so the next format is tried.
 		case as != "":
-		case media == protobufForm && hasProtobuf(of):
-			return answerForm{media: media, accept: jsonForm}, nil
-		case media == jsonForm, media == yamlForm:
-			return answerForm{media: media, accept: jsonForm}, nil
+		case media == protobufContentType && hasProtobuf(of):
+			return responseFormat{contentType: media, accept: jsonContentType}, nil
+		case media == jsonContentType, media == yamlContentType:
+			return responseFormat{contentType: media, accept: jsonContentType}, nil
 		}
 	}
 	// No format is supported: the real server answers with 406 and the list of its formats.
-	return answerForm{}, &apierrors.StatusError{ErrStatus: metav1.Status{
+	return responseFormat{}, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
 		Message: "only the following media types are accepted: " +
-			strings.Join([]string{jsonForm, yamlForm, protobufForm}, ", "),
+			strings.Join([]string{jsonContentType, yamlContentType, protobufContentType}, ", "),
 	}}
 }
 

@@ -60,7 +60,7 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 	// The documents differ by their path and by their format.
 	path := strings.Join(parts, "/")
 	accepted := strings.Join(r.Header.Values("Accept"), ",")
-	media := jsonForm
+	media := jsonContentType
 	switch {
 	case strings.Contains(accepted, "com.github.proto-openapi.spec.v2") && path == "v2":
 		media = openAPI2Protobuf

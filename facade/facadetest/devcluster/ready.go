@@ -16,7 +16,7 @@ import (
 const readyDelay = 500 * time.Millisecond
 
 // pretended maps the kinds that become ready to the functions that write their statuses.
-var pretended = map[string]func(object map[string]any){
+var readyStatusWriters = map[string]func(object map[string]any){
 	"Deployment": deploymentReady, "StatefulSet": statefulSetReady, "DaemonSet": daemonSetReady,
 	"ReplicaSet": replicaSetReady, "Job": jobReady, "Pod": podIsReady, "PersistentVolumeClaim": claimReady,
 }
@@ -25,7 +25,7 @@ var pretended = map[string]func(object map[string]any){
 func (c *Cluster) pretendReady(ctx context.Context) {
 	// Each kind has a watch of its own.
 	for _, r := range memapi.BuiltIn() {
-		if write := pretended[r.Kind]; write != nil {
+		if write := readyStatusWriters[r.Kind]; write != nil {
 			go func() {
 				// A watch can end, for instance when it is too slow; then it starts again with all objects.
 				for ctx.Err() == nil {

@@ -94,9 +94,9 @@ func TestAddressOfService(t *testing.T) {
 	services := clientOf(t, cluster).CoreV1().Services("default")
 	port := []corev1.ServicePort{{Port: 80}}
 	for name, tc := range map[string]struct {
-		reason string
-		spec   corev1.ServiceSpec
-		has    bool
+		reason     string
+		spec       corev1.ServiceSpec
+		hasAddress bool
 	}{
 		"plain": {"a service gets an address", corev1.ServiceSpec{Ports: port}, true},
 		"headless": {"a headless service gets no address",
@@ -110,7 +110,7 @@ func TestAddressOfService(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if has := len(made.Spec.ClusterIPs) == 1; has != tc.has {
+		if has := len(made.Spec.ClusterIPs) == 1; has != tc.hasAddress {
 			t.Errorf("%s (%s): the addresses are %v", name, tc.reason, made.Spec.ClusterIPs)
 		}
 	}

@@ -83,7 +83,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	if err == nil {
 		c.config = &rest.Config{
-			Host: "https://" + listener.Addr().String(), BearerToken: c.handler.tokens.admin,
+			Host: "https://" + listener.Addr().String(), BearerToken: c.handler.tokens.adminToken,
 			// The token and the authority are also those of the kubeconfig file.
 			TLSClientConfig: rest.TLSClientConfig{CAData: authority}, QPS: -1,
 		}

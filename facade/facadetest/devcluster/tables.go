@@ -17,7 +17,7 @@ import (
 
 // renderTable converts an object or a list to the rows that kubectl prints. The columns are described only if headers
 // is set: in a watch, that is the first event.
-func (h *handler) renderTable(data []byte, form answerForm, of memapi.Resource, headers bool) ([]byte, error) {
+func (h *handler) renderTable(data []byte, form responseFormat, of memapi.Resource, headers bool) ([]byte, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(data); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (h *handler) tableRows(object *unstructured.Unstructured, of memapi.Resourc
 		content = list
 	}
 	// Built-in kinds do not declare their columns, so these are in a table of this package.
-	if columns, ok := printed[of.Group+"/"+of.Kind]; ok {
+	if columns, ok := builtInColumns[of.Group+"/"+of.Kind]; ok {
 		return builtInRows(content, columns)
 	}
 	convertor, err := tableconvertor.New(h.printerColumns(of))

@@ -32,16 +32,16 @@ var scheme = func() *runtime.Scheme {
 
 // Encoders and decoders. Watch events use the raw format, without a prefix.
 var (
-	codecs      = serializer.NewCodecFactory(scheme)
-	binary      = protobuf.NewSerializer(scheme, scheme)
-	rawBinary   = protobuf.NewRawSerializer(scheme, scheme)
-	statusKinds = map[string]bool{"Status": true}
+	codecs                = serializer.NewCodecFactory(scheme)
+	protobufSerializer    = protobuf.NewSerializer(scheme, scheme)
+	rawProtobufSerializer = protobuf.NewRawSerializer(scheme, scheme)
+	statusKinds           = map[string]bool{"Status": true}
 )
 
 // toJSON converts the body of a request to JSON.
 func toJSON(form string, data []byte) ([]byte, error) {
 	switch form {
-	case protobufForm:
+	case protobufContentType:
 		if len(data) == 0 {
 			return data, nil
 		}
@@ -53,7 +53,7 @@ func toJSON(form string, data []byte) ([]byte, error) {
 		// Protobuf has the kind in its envelope, not in the object.
 		object.GetObjectKind().SetGroupVersionKind(*kind)
 		return json.Marshal(object)
-	case yamlForm:
+	case yamlContentType:
 		data, err := yaml.YAMLToJSON(data)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -65,18 +65,18 @@ func toJSON(form string, data []byte) ([]byte, error) {
 }
 
 // fromJSON converts a document of the server in memory to the format of the answer.
-func (f answerForm) fromJSON(data []byte) ([]byte, error) {
-	switch f.media {
-	case protobufForm:
+func (f responseFormat) fromJSON(data []byte) ([]byte, error) {
+	switch f.contentType {
+	case protobufContentType:
 		// The object is decoded into its Go type, which has the protobuf encoding.
 		object, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
 		if err != nil {
 			return nil, err
 		}
 		var out bytes.Buffer
-		err = binary.Encode(object, &out)
+		err = protobufSerializer.Encode(object, &out)
 		return out.Bytes(), err
-	case yamlForm:
+	case yamlContentType:
 		return yaml.JSONToYAML(data)
 	default:
 		return data, nil
@@ -84,7 +84,7 @@ func (f answerForm) fromJSON(data []byte) ([]byte, error) {
 }
 
 // writeAnswer writes an object that does not come from the server in memory, with the status 201.
-func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, err error) {
+func writeAnswer(w http.ResponseWriter, form responseFormat, object runtime.Object, err error) {
 	var data []byte
 	if err == nil {
 		data, err = json.Marshal(object)
@@ -96,7 +96,7 @@ func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, 
 		writeError(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", form.media)
+	w.Header().Set("Content-Type", form.contentType)
 	w.WriteHeader(http.StatusCreated)
 	_, _ = w.Write(data)
 }
@@ -104,7 +104,7 @@ func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, 
 // translateAnswer writes an answer of the server in memory in the format that the client expects. Errors remain JSON,
 // which all clients understand.
 func (h *handler) translateAnswer(
-	w http.ResponseWriter, response *http.Response, form answerForm, request memapi.Request,
+	w http.ResponseWriter, response *http.Response, form responseFormat, request memapi.Request,
 ) {
 	// Warnings are forwarded; kubectl prints them.
 	for _, warning := range response.Header.Values("Warning") {
@@ -115,14 +115,14 @@ func (h *handler) translateAnswer(
 		h.translateWatch(w, response.Body, form, request)
 		return
 	// The answer has the expected format already, so it is copied without decoding it.
-	case response.StatusCode >= http.StatusMultipleChoices, form.media == jsonForm && !form.table:
-		w.Header().Set("Content-Type", jsonForm)
+	case response.StatusCode >= http.StatusMultipleChoices, form.contentType == jsonContentType && !form.isTable:
+		w.Header().Set("Content-Type", jsonContentType)
 		w.WriteHeader(response.StatusCode)
 		_, _ = io.Copy(w, response.Body)
 		return
 	}
 	data, err := io.ReadAll(response.Body)
-	media := form.media
+	media := form.contentType
 	var kind metav1.TypeMeta
 	if err == nil {
 		err = json.Unmarshal(data, &kind)
@@ -131,8 +131,8 @@ func (h *handler) translateAnswer(
 	case err != nil:
 	// A successful deletion is answered with a Status, for which tables are not defined.
 	case statusKinds[kind.Kind]:
-		media = jsonForm
-	case form.table:
+		media = jsonContentType
+	case form.isTable:
 		data, err = h.renderTable(data, form, request.Resource, true)
 	default:
 		data, err = form.fromJSON(data)

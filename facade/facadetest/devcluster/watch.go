@@ -20,11 +20,11 @@ type watchEvent struct {
 }
 
 // translateWatch forwards events one by one, each in the format that the client expects.
-func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form answerForm, request memapi.Request) {
+func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form responseFormat, request memapi.Request) {
 	flush := http.NewResponseController(w)
-	media := jsonForm
-	if form.media == protobufForm {
-		media = protobufForm + ";stream=watch"
+	media := jsonContentType
+	if form.contentType == protobufContentType {
+		media = protobufContentType + ";stream=watch"
 	}
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(http.StatusOK)
@@ -33,7 +33,7 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 		return
 	}
 	send := sendJSON(w)
-	if form.media == protobufForm {
+	if form.contentType == protobufContentType {
 		send = sendProtobuf(w)
 	}
 	headers := true
@@ -43,7 +43,7 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 			return // the watch has ended
 		}
 		// Error events are a Status, which is never shown as a table.
-		if form.table && event.Type != "ERROR" {
+		if form.isTable && event.Type != "ERROR" {
 			row, err := h.renderTable(event.Object, form, request.Resource, headers)
 			if err != nil {
 				h.log.Error(err, "Failed to print the object of a watch", "resource", request.Resource.Plural)
@@ -72,9 +72,9 @@ func sendJSON(w io.Writer) func(watchEvent) error {
 // sendProtobuf returns a function that writes events as protobuf in frames. The event does not have the prefix of
 // Kubernetes' protobuf format, but the object inside it does.
 func sendProtobuf(w io.Writer) func(watchEvent) error {
-	encoder := streaming.NewEncoder(protobuf.LengthDelimitedFramer.NewFrameWriter(w), rawBinary)
+	encoder := streaming.NewEncoder(protobuf.LengthDelimitedFramer.NewFrameWriter(w), rawProtobufSerializer)
 	return func(e watchEvent) error {
-		object, err := answerForm{media: protobufForm}.fromJSON(e.Object)
+		object, err := responseFormat{contentType: protobufContentType}.fromJSON(e.Object)
 		if err != nil {
 			return err
 		}

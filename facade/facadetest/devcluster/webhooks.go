@@ -26,7 +26,7 @@ var errService = errors.New("the development cluster has no pods behind services
 	"set clientConfig.url of the webhook instead of clientConfig.service")
 
 // maxAnswerBytes limits the length of a webhook's answer.
-const maxAnswerBytes = 8 << 20
+const maxResponseBytes = 8 << 20
 
 // webhookCaller calls the admission webhooks that are configured in the cluster by URL.
 type webhookCaller struct{ cluster *Cluster }
@@ -118,15 +118,15 @@ func callWebhook(
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Content-Type", jsonForm)
-	r.Header.Set("Accept", jsonForm)
+	r.Header.Set("Content-Type", jsonContentType)
+	r.Header.Set("Accept", jsonContentType)
 	response, err := transport.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	// The limit protects against endless answers.
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -19,23 +19,23 @@ type change struct {
 // attempt is one call of a handler.
 type attempt struct {
 	change
-	retry   int
-	state   string // the essence of the object at the time of the call
-	of      handlers.Family
-	lasting bool // whether it is a daemon
-	process int  // the number of the life
+	retry      int
+	essence    string // the essence of the object at the time of the call
+	family     handlers.Family
+	lasting    bool // whether it is a daemon
+	lifeNumber int  // the number of the life
 
-	began, ended time.Duration
-	done         bool
-	outcome      string
-	err          error
+	start, end time.Duration
+	done       bool
+	outcome    string
+	err        error
 }
 
 // violationSubject returns the subject of a violation that concerns the attempt.
 func (a *attempt) violationSubject() string { return a.handler + " (" + a.reason + ") for " + a.object }
 
 // handlesChange reports whether the handler was called for a change. Daemons and timers are not.
-func (a *attempt) handlesChange() bool { return a.of != handlers.Spawning }
+func (a *attempt) handlesChange() bool { return a.family != handlers.Background }
 
 // String returns the attempt as it appears in a history.
 func (a *attempt) String() string {
@@ -61,47 +61,47 @@ func (l *Life) observeAttempt(ctx context.Context, call *handlers.Invocation) (c
 // beginAttempt records the start of an attempt. Attempts of a dead life are not recorded: handlers may run on after the
 // kill, as their goroutines cannot be stopped.
 func (l *Life) beginAttempt(call *handlers.Invocation) *attempt {
-	w := l.world
+	w := l.environment
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// The names are guarded by the lock, too.
 	a := newAttempt(call, &w.names, l.number)
-	if a.began = w.elapsedTime(); l.dead {
+	if a.start = w.elapsedTime(); l.dead {
 		return a
 	}
 	if a.handlesChange() {
 		// A call for a change restarts the wait for the end of the play.
-		w.pulse = time.Now()
+		w.lastActivity = time.Now()
 	}
 	// Active attempts keep the world from becoming idle.
-	w.active[a] = true
+	w.activeAttempts[a] = true
 	w.run.attempts = append(w.run.attempts, a)
-	w.run.noteAt(a.began, fmt.Sprintf("life %d", l.number), a.String()+" begins")
+	w.run.noteAt(a.start, fmt.Sprintf("life %d", l.number), a.String()+" begins")
 	return a
 }
 
 // endAttempt records the end of an attempt.
 func (l *Life) endAttempt(a *attempt, outcome string, err error) {
-	w := l.world
+	w := l.environment
 	w.mu.Lock()
-	if delete(w.active, a); l.dead {
+	if delete(w.activeAttempts, a); l.dead {
 		w.mu.Unlock()
 		return
 	}
-	a.ended, a.done, a.outcome, a.err = w.elapsedTime(), true, outcome, err
+	a.end, a.done, a.outcome, a.err = w.elapsedTime(), true, outcome, err
 	text := a.String() + ": " + outcome
 	if err != nil {
 		text += ": " + err.Error()
 	}
-	w.run.noteAt(a.ended, fmt.Sprintf("life %d", l.number), text)
+	w.run.noteAt(a.end, fmt.Sprintf("life %d", l.number), text)
 	if a.handlesChange() {
-		w.pulse = time.Now()
+		w.lastActivity = time.Now()
 	} else {
-		w.ticked = time.Now()
+		w.lastBackgroundEnd = time.Now()
 	}
 	w.mu.Unlock()
 	// The lock is released before, because reaching a point takes it.
-	if a.object != "" && a.of != handlers.Watching {
+	if a.object != "" && a.family != handlers.Watching {
 		_ = l.reachPoint(point{place: "at-" + w.nextPlace("return", courseLabel(a.handler+"-for-"+a.object))})
 	}
 }
@@ -110,8 +110,8 @@ func (l *Life) endAttempt(a *attempt, outcome string, err error) {
 func newAttempt(call *handlers.Invocation, names *names, life int) *attempt {
 	h := call.Handler
 	a := &attempt{
-		change: change{handler: h.ID, reason: h.Activity}, of: h.Family, process: life, retry: call.Retry,
-		lasting: h.Family == handlers.Spawning && h.Background.Daemon,
+		change: change{handler: h.ID, reason: h.Activity}, family: h.Family, lifeNumber: life, retry: call.Retry,
+		lasting: h.Family == handlers.Background && h.Background.Daemon,
 	}
 	// Each start of the operator resumes all objects, so these calls are not repetitions.
 	if h.Initial {
@@ -128,8 +128,8 @@ func newAttempt(call *handlers.Invocation, names *names, life int) *attempt {
 	case call.Cause.Reason != "":
 		a.reason = string(call.Cause.Reason)
 	default:
-		a.reason = call.Cause.Type
+		a.reason = call.Cause.EventType
 	}
-	a.diff, a.state = fmt.Sprint(call.Cause.Diff), fmt.Sprint(call.Cause.New)
+	a.diff, a.essence = fmt.Sprint(call.Cause.Diff), fmt.Sprint(call.Cause.New)
 	return a
 }

@@ -10,14 +10,14 @@ import (
 type disturbance string
 
 const (
-	cut        disturbance = "cut"         // the operator is killed
-	lostAnswer disturbance = "lost-answer" // a write takes effect, but its answer is lost
-	foreign    disturbance = "foreign"     // another client changes the object just before the write arrives
-	conflict   disturbance = "409"
-	failure    disturbance = "500"
+	cut           disturbance = "cut"         // the operator is killed
+	lostAnswer    disturbance = "lost-answer" // a write takes effect, but its answer is lost
+	foreignChange disturbance = "foreign"     // another client changes the object just before the write arrives
+	conflict      disturbance = "409"
+	failure       disturbance = "500"
 	// A watch delays each event until this many later ones have arrived, or some time has passed.
-	lateOne   disturbance = "events-late-by-1"
-	lateThree disturbance = "events-late-by-3"
+	delayByOne   disturbance = "events-late-by-1"
+	delayByThree disturbance = "events-late-by-3"
 )
 
 // nextLife is the place of the first write of the second life.
@@ -26,7 +26,7 @@ const nextLife = "the-next-life"
 // trouble is a disturbance at one place of a run: a point for a cut, a write for other ones. Delayed watches do not
 // have a place.
 type trouble struct {
-	what  disturbance
+	kind  disturbance
 	place string
 }
 
@@ -34,11 +34,11 @@ type trouble struct {
 func (t trouble) String() string {
 	switch {
 	case t.place == "":
-		return string(t.what)
-	case t.what == cut && t.place != nextLife:
+		return string(t.kind)
+	case t.kind == cut && t.place != nextLife:
 		return "cut-" + t.place
 	}
-	return string(t.what) + "-at-" + t.place
+	return string(t.kind) + "-at-" + t.place
 }
 
 // course lists all troubles of one run of a scenario. The empty course is the uncut run.
@@ -74,11 +74,11 @@ func parseCourse(name string) (course, error) {
 
 // parseTrouble parses one part of a course name.
 func parseTrouble(part string) (trouble, bool) {
-	if part == string(lateOne) || part == string(lateThree) {
-		return trouble{what: disturbance(part)}, true
+	if part == string(delayByOne) || part == string(delayByThree) {
+		return trouble{kind: disturbance(part)}, true
 	}
 	// A cut has its own form, except for a cut in the second life.
-	for _, d := range []disturbance{cut, lostAnswer, foreign, conflict, failure} {
+	for _, d := range []disturbance{cut, lostAnswer, foreignChange, conflict, failure} {
 		if place, ok := strings.CutPrefix(part, string(d)+"-at-"); ok && (d != cut || place == nextLife) {
 			return trouble{d, place}, true
 		}
@@ -91,9 +91,9 @@ func parseTrouble(part string) (trouble, bool) {
 // eventDelay returns the number of later events for which a watch delays each event.
 func (c course) eventDelay() int {
 	switch {
-	case slices.Contains(c, trouble{what: lateThree}):
+	case slices.Contains(c, trouble{kind: delayByThree}):
 		return 3
-	case slices.Contains(c, trouble{what: lateOne}):
+	case slices.Contains(c, trouble{kind: delayByOne}):
 		return 1
 	}
 	return 0

@@ -28,7 +28,7 @@ func TestNamesOfCourses(t *testing.T) {
 		},
 		"events-late-by-3,lost-answer-at-the-next-life": {
 			reason: "late events are named without a point",
-			course: course{{what: lateThree}, {lostAnswer, nextLife}},
+			course: course{{kind: delayByThree}, {lostAnswer, nextLife}},
 		},
 	}
 	for name, tc := range cases {

@@ -19,8 +19,8 @@ import (
 
 // cloud is a fake service outside of the cluster, with volumes by id.
 type cloud struct {
-	volumes map[string]string // the size by id
-	made    int
+	volumes     map[string]string // the size by id
+	volumeCount int
 }
 
 // ensure creates the volume with this id, or resizes it.
@@ -33,8 +33,8 @@ func (c *cloud) ensure(life *explorer.Life, id, size string) {
 // add creates another volume even if the database has one.
 func (c *cloud) add(life *explorer.Life, size string) (id string) {
 	life.Do("add volume", func() {
-		c.made++
-		id = fmt.Sprintf("vol-%d", c.made)
+		c.volumeCount++
+		id = fmt.Sprintf("vol-%d", c.volumeCount)
 		c.volumes[id] = size
 	})
 	return id
@@ -61,9 +61,9 @@ type databases struct {
 	cloud *cloud
 	life  *explorer.Life
 
-	adds, generates, blind, forgets bool
+	addsVolume, generatesName, ignoresVersion, skipsRelease bool
 
-	only string // the only handler besides those for deletions; empty means all
+	onlyHandler string // the only handler besides those for deletions; empty means all
 }
 
 type change = kopf.Change[*kopf.Unstructured]
@@ -75,11 +75,11 @@ func (d *databases) operator() *kopf.Operator {
 		id     string
 		handle kopf.ChangeFunc[*kopf.Unstructured]
 	}{{"provision", d.provision}, {"settings", d.settings}, {"list", d.list}} {
-		if d.only == "" || d.only == one.id {
+		if d.onlyHandler == "" || d.onlyHandler == one.id {
 			all.On(one.id, []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, one.handle)
 		}
 	}
-	if !d.forgets {
+	if !d.skipsRelease {
 		all.OnDelete("release", d.release)
 	}
 	return op
@@ -89,7 +89,7 @@ func (d *databases) provision(_ context.Context, c *change) error {
 	size := kopf.GetFieldOr(c.Object, "spec.size", "small")
 	id := kopf.GetFieldOr(c.Object, "status.volume", "")
 	switch {
-	case d.adds && id == "":
+	case d.addsVolume && id == "":
 		id = d.cloud.add(d.life, size)
 	case id == "":
 		id = c.Object.GetName()
@@ -103,7 +103,7 @@ func (d *databases) provision(_ context.Context, c *change) error {
 
 func (d *databases) settings(ctx context.Context, c *change) error {
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Object.GetNamespace()}}
-	if d.generates && c.Reason == kopf.ReasonCreate {
+	if d.generatesName && c.Reason == kopf.ReasonCreate {
 		child.GenerateName = c.Object.GetName() + "-"
 		if err := controllerutil.SetControllerReference(c.Object, child, c.Client.Scheme()); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (d *databases) inventory(ctx context.Context, c *change, edit func(map[stri
 		list.Data = map[string]string{}
 	}
 	edit(list.Data)
-	if d.blind {
+	if d.ignoresVersion {
 		list.ResourceVersion = ""
 	}
 	err := c.Client.Update(ctx, &list)

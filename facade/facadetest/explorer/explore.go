@@ -8,7 +8,7 @@ import (
 )
 
 // mostAfter limits the courses that are played after the first failed one, unless all were requested.
-const mostAfter = 10
+const maxCoursesAfterFailure = 10
 
 // Explore plays a scenario on many courses. It fails the test with a [Report] of all violations: handlers that are
 // lost, repeated or concurrent, objects and outside systems in a different state, leaks, and scenarios that do not
@@ -31,7 +31,7 @@ func Search(t *testing.T, scenario func() Scenario, options ...Option) *Report {
 	if err != nil {
 		t.Fatalf("explorer: %v", err)
 	}
-	e := &exploration{t: t, scenario: scenario, settings: s, found: map[string]*finding{}}
+	e := &exploration{t: t, scenario: scenario, settings: s, findings: map[string]*finding{}}
 	e.report.Test, e.report.Seed = t.Name(), s.seed
 	e.playCourses()
 	return e.completeReport()
@@ -39,15 +39,15 @@ func Search(t *testing.T, scenario func() Scenario, options ...Option) *Report {
 
 // exploration is the state of one search.
 type exploration struct {
-	t        *testing.T
-	scenario func() Scenario
-	settings settings
-	uncut    *run
-	points   []point         // all points that any course has reached
-	known    map[string]bool // the places of the points
-	found    map[string]*finding
-	order    []string // the keys of found, in the order of their discovery
-	report   Report
+	t           *testing.T
+	scenario    func() Scenario
+	settings    settings
+	uncut       *run
+	points      []point         // all points that any course has reached
+	knownPlaces map[string]bool // the places of the points
+	findings    map[string]*finding
+	findingKeys []string // the keys of found, in the order of their discovery
+	report      Report
 }
 
 // finding is a violation, with the shortest course so far that shows it.
@@ -61,22 +61,22 @@ type finding struct {
 func (e *exploration) playCourses() {
 	// The uncut run defines the expected results and the points.
 	e.uncut = e.playCourse(nil)
-	e.settings.resumes = e.uncut.resumes
+	e.settings.needsRestart = e.uncut.needsRestart
 	e.uncut.judgeAll(nil, e.settings)
 	e.addFindings(e.uncut)
-	if len(e.found) > 0 {
+	if len(e.findings) > 0 {
 		return // every course would show the same
 	}
 	// A course given by name is still compared with a repeatable uncut run.
-	if e.settings.alone && len(e.settings.given) == 0 || !e.isRepeatable(e.playCourse(nil)) {
+	if e.settings.isSingleCourse && len(e.settings.singleCourse) == 0 || !e.isRepeatable(e.playCourse(nil)) {
 		return
 	}
 	var courses []course
 	// Courses are planned once, from the points of the uncut run.
 	courses, e.report.Possible = plannedCourses(e.settings, e.uncut.points)
 	switch {
-	case e.settings.alone:
-		for _, missed := range e.playAndJudge(e.settings.given).missedTroubles() {
+	case e.settings.isSingleCourse:
+		for _, missed := range e.playAndJudge(e.settings.singleCourse).missedTroubles() {
 			e.t.Errorf("explorer: the course never comes to %s", missed)
 		}
 	case e.settings.budget > 0:
@@ -89,12 +89,12 @@ func (e *exploration) playCourses() {
 // playCourse plays one course and collects its new points. Random courses use the points of all earlier ones.
 func (e *exploration) playCourse(c course) *run {
 	r := playScenario(e.t, e.scenario, e.settings, c)
-	if e.known == nil {
-		e.known = map[string]bool{}
+	if e.knownPlaces == nil {
+		e.knownPlaces = map[string]bool{}
 	}
 	for _, p := range r.points {
-		if !e.known[p.place] {
-			e.known[p.place] = true
+		if !e.knownPlaces[p.place] {
+			e.knownPlaces[p.place] = true
 			e.points = append(e.points, p)
 		}
 	}
@@ -132,7 +132,7 @@ func (e *exploration) playAll(courses []course) {
 		if len(e.playAndJudge(c).violations) > 0 || failed > 0 {
 			failed++
 		}
-		if failed > mostAfter && e.settings.courses < everything {
+		if failed > maxCoursesAfterFailure && e.settings.courses < allCourses {
 			return
 		}
 	}
@@ -153,11 +153,11 @@ func (e *exploration) playRandomCourses() {
 func (e *exploration) addFindings(r *run) {
 	for _, key := range r.violationKeys() {
 		v := r.violationOf(key)
-		known := e.found[key]
+		known := e.findings[key]
 		if known == nil {
 			known = &finding{violation: v, run: r}
-			e.found[key] = known
-			e.order = append(e.order, key)
+			e.findings[key] = known
+			e.findingKeys = append(e.findingKeys, key)
 		}
 		// A shorter course is easier to understand, so it replaces a longer one.
 		if known.courses++; len(r.course) < len(known.run.course) {
@@ -180,11 +180,11 @@ func (r *run) violationKeys() (all []string) {
 
 // findingKey returns the identity of a violation. It is the same for all objects with a generated name.
 func (v violation) findingKey() string {
-	return string(v.class) + " " + numbers.ReplaceAllString(v.subject, "<n>")
+	return string(v.class) + " " + numberPattern.ReplaceAllString(v.subject, "<n>")
 }
 
 // numbers matches the placeholders of generated names.
-var numbers = regexp.MustCompile(`<\d+>`)
+var numberPattern = regexp.MustCompile(`<\d+>`)
 
 // violationOf returns the first violation with the key, or an empty one.
 func (r *run) violationOf(key string) violation {
@@ -199,11 +199,11 @@ func (r *run) violationOf(key string) violation {
 // completeReport shortens the courses of the findings and completes the report.
 func (e *exploration) completeReport() *Report {
 	e.report.Points = len(e.uncut.points)
-	for _, key := range e.order {
-		if !e.settings.alone {
-			e.shortenCourse(e.found[key], key)
+	for _, key := range e.findingKeys {
+		if !e.settings.isSingleCourse {
+			e.shortenCourse(e.findings[key], key)
 		}
-		f := e.found[key]
+		f := e.findings[key]
 		e.report.Violations = append(e.report.Violations, Violation{
 			Class: f.class, Subject: f.subject, Text: f.text, Course: f.run.course.String(), Courses: f.courses,
 			History: f.run.historyLines(f.class),

@@ -18,7 +18,7 @@ var (
 
 // collectSettings applies the options, then the flags, which have precedence.
 func collectSettings(options []Option) (settings, error) {
-	s := settings{courses: usual, calm: calm, seed: 1}
+	s := settings{courses: defaultCourses, calm: defaultCalm, seed: 1}
 	for _, option := range options {
 		option(&s)
 	}
@@ -28,12 +28,12 @@ func collectSettings(options []Option) (settings, error) {
 		if err != nil {
 			return s, fmt.Errorf("-explorer.course: %w", err)
 		}
-		s.given, s.alone = given, true
+		s.singleCourse, s.isSingleCourse = given, true
 	}
 	switch n, err := strconv.Atoi(*flagCourses); {
 	case *flagCourses == "":
 	case *flagCourses == "all":
-		s.courses = everything
+		s.courses = allCourses
 	case err != nil || n < 1:
 		return s, fmt.Errorf("-explorer.courses: %q is neither a number nor all", *flagCourses)
 	default:

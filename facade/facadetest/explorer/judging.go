@@ -15,7 +15,7 @@ func (r *run) judgeAll(uncut *run, s settings) {
 	r.judgeAttempts(uncut)
 	r.judgeOverwrites()
 	// A run that was aborted, or whose objects another client has changed, cannot be compared with the uncut run.
-	if uncut != nil && r.complete && !r.strange {
+	if uncut != nil && r.complete && !r.hasForeignChanges {
 		r.judgeLost(uncut)
 		r.judgeState(uncut)
 	}
@@ -26,9 +26,9 @@ func (r *run) judgeAll(uncut *run, s settings) {
 
 // judgeState compares the final objects and outside systems with those of the uncut run.
 func (r *run) judgeState(uncut *run) {
-	for _, name := range unionKeys(r.finally.objects, uncut.finally.objects) {
-		got, there := r.finally.objects[name]
-		want, wanted := uncut.finally.objects[name]
+	for _, name := range unionKeys(r.finalState.objects, uncut.finalState.objects) {
+		got, there := r.finalState.objects[name]
+		want, wanted := uncut.finalState.objects[name]
 		switch {
 		case !there:
 			r.addViolation(Different, name, "it is not there; in the uncut run, it is")
@@ -40,21 +40,21 @@ func (r *run) judgeState(uncut *run) {
 			}
 		}
 	}
-	if lines := jsonDifferences("", uncut.finally.outside, r.finally.outside); len(lines) > 0 {
+	if lines := jsonDifferences("", uncut.finalState.outside, r.finalState.outside); len(lines) > 0 {
 		r.addViolation(OutsideDifferent, "", strings.Join(lines, "\n"))
 	}
 }
 
 // judgeOverwrites finds changes of other clients that the operator has overwritten.
 func (r *run) judgeOverwrites() {
-	for _, one := range r.foreign {
-		end, looked := r.finally, r.complete
+	for _, one := range r.foreignEdits {
+		end, looked := r.finalState, r.complete
 		// A change after the end of the play is checked in the state after the cleanup.
-		if one.late {
-			end, looked = r.leftover, r.cleared
+		if one.isAfterPlay {
+			end, looked = r.leftoverState, r.cleared
 		}
 		// An object that is gone cannot show a lost change.
-		if looked && end.uids[one.uid] && !end.marked[one.uid] {
+		if looked && end.uids[one.uid] && !end.markedUIDs[one.uid] {
 			r.addViolation(Overwritten, one.label, "a concurrent write of another client is lost: the write was "+
 				"of the whole object, and did not ask for the version that was read")
 		}
@@ -63,16 +63,16 @@ func (r *run) judgeOverwrites() {
 
 // judgeLeaks finds objects and outside effects that remain after all objects of the play were deleted.
 func (r *run) judgeLeaks(s settings) {
-	for _, name := range unionKeys(r.leftover.objects, nil) {
-		if _, before := r.beginning.objects[name]; !before {
+	for _, name := range unionKeys(r.leftoverState.objects, nil) {
+		if _, before := r.initialState.objects[name]; !before {
 			r.addViolation(Leaked, name, "it is left over when all is deleted that people have created")
 		}
 	}
-	if s.stays {
+	if s.outsideStays {
 		return
 	}
 	// The texts of differences are about the uncut run; here, the beginning is the reference.
-	lines := jsonDifferences("", r.beginning.outside, r.leftover.outside)
+	lines := jsonDifferences("", r.initialState.outside, r.leftoverState.outside)
 	for i, line := range lines {
 		lines[i] = strings.Replace(line, " in the uncut run", " at the beginning", 1)
 	}
@@ -105,7 +105,7 @@ func (r *run) missingResult(want *attempt, later []*attempt) string {
 	states := map[string]bool{}
 	for _, a := range later {
 		if a.object == want.object {
-			states[a.state] = true
+			states[a.essence] = true
 		}
 	}
 	last, handled, existed := "", false, false
@@ -115,9 +115,9 @@ func (r *run) missingResult(want *attempt, later []*attempt) string {
 		}
 		existed = existed || a.reason == want.reason && a.diff == want.diff
 		// Some handler has completed for this or a later state.
-		handled = handled || a.isFinal() && states[a.state]
+		handled = handled || a.isFinal() && states[a.essence]
 		switch {
-		case a.handler != want.handler || !states[a.state]:
+		case a.handler != want.handler || !states[a.essence]:
 		case a.isFinal() && (a.outcome == want.outcome || want.outcome == "failure"):
 			return ""
 		case a.done:
@@ -125,9 +125,9 @@ func (r *run) missingResult(want *attempt, later []*attempt) string {
 		}
 	}
 	switch {
-	case want.isForDeletion() && !r.held[want.object]:
+	case want.isForDeletion() && !r.objectsWithFinalizers[want.object]:
 		return "" // without a finalizer, a deletion can go unnoticed
-	case !want.isForDeletion() && !r.finally.alive[want.object]:
+	case !want.isForDeletion() && !r.finalState.existingObjects[want.object]:
 		return "" // the object was deleted before
 	case last != "":
 		return last
@@ -142,7 +142,7 @@ func (a *attempt) isForDeletion() bool { return a.reason == string(kopf.ReasonDe
 
 // isFinal reports whether the handler is not called again for the change.
 func (a *attempt) isFinal() bool {
-	return a.of == handlers.Changing && a.done &&
+	return a.family == handlers.Changing && a.done &&
 		(a.outcome == "success" || a.outcome == "failure" || a.outcome == "ignored")
 }
 

@@ -15,22 +15,22 @@ import (
 
 // Errors that a client of the operator receives.
 var (
-	errDead = errors.New("the process is dead")
-	errLost = errors.New("connection reset by peer")
+	errDead            = errors.New("the process is dead")
+	errConnectionReset = errors.New("connection reset by peer")
 )
 
 // Life is one process of the operator, from its start to its kill. Fakes of outside systems use it to identify their
 // caller.
 type Life struct {
-	number     int
-	world      *world
-	connection *memapi.Connection
-	runner     *facadetest.Runner
-	ready      <-chan struct{}
-	started    chan struct{} // closed when runner is set
-	died       chan struct{}
-	dead       bool // guarded by the lock of the world
-	wrote      bool // guarded by the lock of the world
+	number      int
+	environment *environment
+	connection  *memapi.Connection
+	runner      *facadetest.Runner
+	ready       <-chan struct{}
+	started     chan struct{} // closed when runner is set
+	killed      chan struct{}
+	dead        bool // guarded by the lock of the world
+	hasWritten  bool // guarded by the lock of the world
 }
 
 // Number returns the number of the life within the course, starting with 1.
@@ -41,21 +41,21 @@ func (l *Life) Number() int { return l.number }
 // blocks until the course is over. Effects are serialized, so that fakes do not need locks; an effect must not call Do.
 func (l *Life) Do(name string, effect func()) {
 	<-l.started
-	place := l.world.nextPlace("effect", courseLabel(name))
+	place := l.environment.nextPlace("effect", courseLabel(name))
 	if l.reachPoint(point{place: "before-" + place}) == nil && l.performEffect(name, effect) &&
 		l.reachPoint(point{place: "after-" + place}) == nil {
 		return
 	}
 	// Handlers of a killed process do not continue.
-	<-l.world.over
+	<-l.environment.courseEnded
 }
 
 // performEffect performs an effect when no other one runs. It reports false, without performing it, if the life is
 // dead.
 func (l *Life) performEffect(name string, effect func()) bool {
-	w := l.world
-	w.effects <- struct{}{}
-	defer func() { <-w.effects }()
+	w := l.environment
+	w.effectSemaphore <- struct{}{}
+	defer func() { <-w.effectSemaphore }()
 	if w.isDead(l) {
 		return false
 	}
@@ -65,7 +65,7 @@ func (l *Life) performEffect(name string, effect func()) bool {
 }
 
 // isDead reports whether the life was killed.
-func (w *world) isDead(l *Life) bool {
+func (w *environment) isDead(l *Life) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return l.dead
@@ -73,7 +73,7 @@ func (w *world) isDead(l *Life) bool {
 
 // reachPoint records a point, and kills the process if the course cuts it there.
 func (l *Life) reachPoint(p point) error {
-	w := l.world
+	w := l.environment
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.dead {
@@ -83,17 +83,17 @@ func (l *Life) reachPoint(p point) error {
 	at := trouble{cut, p.place}
 	// The first write of the second life can be cut without being a known point: points of that life depend on the
 	// first cut.
-	if p.write != nil && l.number == 2 && !l.wrote {
-		l.wrote = true
+	if p.write != nil && l.number == 2 && !l.hasWritten {
+		l.hasWritten = true
 		if w.strikesOnce(trouble{cut, nextLife}) {
 			at = trouble{cut, nextLife}
 		}
 	}
 	// An operator that never becomes idle would run forever in virtual time.
-	if len(w.run.points) > mostPoints && !w.run.exhausted {
+	if len(w.run.points) > maxPoints && !w.run.exhausted {
 		w.run.exhausted = true
 		w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %d requests and effects",
-			mostPoints))
+			maxPoints))
 	} else if at.place != nextLife && !w.strikesOnce(at) {
 		return nil
 	}
@@ -103,62 +103,62 @@ func (l *Life) reachPoint(p point) error {
 
 // killProcess kills the process. The caller holds the lock of the world.
 func (l *Life) killProcess(how string) {
-	l.world.markDead(l, how)
-	l.world.run.kills = append(l.world.run.kills, l.world.elapsedTime())
-	close(l.died)
+	l.environment.markDead(l, how)
+	l.environment.run.killTimes = append(l.environment.run.killTimes, l.environment.elapsedTime())
+	close(l.killed)
 	l.runner.Kill()
 }
 
 // markDead marks a life as dead: its actions are not recorded from now on. The caller holds the lock.
-func (w *world) markDead(l *Life, how string) {
+func (w *environment) markDead(l *Life, how string) {
 	l.dead = true
 	w.run.noteAt(w.elapsedTime(), fmt.Sprintf("life %d", l.number), how)
 	// The attempts of a dead process must not keep the world from becoming idle.
-	for a := range w.active {
-		if a.process == l.number {
-			delete(w.active, a)
+	for a := range w.activeAttempts {
+		if a.lifeNumber == l.number {
+			delete(w.activeAttempts, a)
 		}
 	}
 }
 
 // startLife starts a new process. It shares only the API server and the outside systems with earlier ones.
-func (w *world) startLife() *Life {
+func (w *environment) startLife() *Life {
 	w.mu.Lock()
-	w.lives++
-	l := &Life{number: w.lives, world: w, started: make(chan struct{}), died: make(chan struct{})}
+	w.lifeCount++
+	l := &Life{number: w.lifeCount, environment: w, started: make(chan struct{}), killed: make(chan struct{})}
 	w.mu.Unlock()
 	// A new connection, because the former one is cut with its process.
 	l.connection = w.server.Connect()
 	l.connection.Before, l.connection.After = l.beforeRequest, l.afterRequest
 	w.noteLine(l, "is started")
 	// The hooks observe the calls of handlers.
-	ctx := kit.ContextWithHooks(w.bench.Context(), kit.Hooks{Observer: l.observeAttempt})
+	ctx := kit.ContextWithHooks(w.tb.Context(), kit.Hooks{Observer: l.observeAttempt})
 	op := w.scenario.Operator(l)
 	l.ready = op.Ready()
-	l.runner = facadetest.Start(within{w.bench, ctx}, op, facadetest.Against(memapi.Config(w.scenario.Through(l))))
+	l.runner = facadetest.Start(contextTB{w.tb, ctx}, op, facadetest.Against(memapi.Config(w.scenario.Through(l))))
 	w.mu.Lock()
-	w.life = l
+	w.currentLife = l
 	w.mu.Unlock()
 	// From here on, requests and handlers of the life may proceed.
 	close(l.started)
 	return l
 }
 
-// within is a test with another context, through which the engine finds the observer.
-type within struct {
-	*bench
+// contextTB is a test with another context, through which the engine finds the observer.
+type contextTB struct {
+	*courseTB
 	ctx context.Context //nolint:containedctx // tests give their contexts
 }
 
 // Context returns the context with the hooks of the explorer.
-func (w within) Context() context.Context { return w.ctx }
+func (w contextTB) Context() context.Context { return w.ctx }
 
 // runLives runs one life after the other until the course is over. The play starts when the first life is ready.
-func (w *world) runLives() {
+func (w *environment) runLives() {
 	// The play must also start if the first life dies before it is ready.
 	defer close(w.ended)
 	var opened sync.Once
-	open := func() { opened.Do(func() { close(w.opened) }) }
+	open := func() { opened.Do(func() { close(w.operatorStarted) }) }
 	defer open()
 	for falls := 0; ; {
 		l := w.startLife()
@@ -166,13 +166,13 @@ func (w *world) runLives() {
 		select {
 		case <-l.ready:
 			open()
-		case <-l.died:
+		case <-l.killed:
 		case <-l.runner.Ended():
 		case <-w.stopping:
 		}
 		// Wait until the life ends.
 		select {
-		case <-l.died:
+		case <-l.killed:
 		case <-l.runner.Ended():
 			if falls++; !w.recordExit(l, falls) {
 				return
@@ -188,14 +188,14 @@ func (w *world) runLives() {
 		select {
 		case <-w.stopping:
 			return
-		case <-time.After(restart):
+		case <-time.After(restartDelay):
 		}
 	}
 }
 
 // recordExit records that the operator ended without being killed, and reports whether to restart it. On a course with
 // troubles, it may end a few times.
-func (w *world) recordExit(l *Life, falls int) bool {
+func (w *environment) recordExit(l *Life, falls int) bool {
 	err := l.runner.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,7 +203,7 @@ func (w *world) recordExit(l *Life, falls int) bool {
 		return true
 	}
 	w.markDead(l, fmt.Sprintf("has ended by itself: %v", err))
-	if len(w.run.course) > 0 && falls < mostFalls {
+	if len(w.run.course) > 0 && falls < maxExits {
 		return true
 	}
 	w.run.addViolation(Broken, "", fmt.Sprintf("the operator has ended by itself: %v", err))

@@ -8,12 +8,12 @@ import (
 
 const (
 	// usual is the default number of courses.
-	usual = 100
+	defaultCourses = 100
 	// everything is the number of courses that means all of them.
-	everything = math.MaxInt
+	allCourses = math.MaxInt
 	// calm is the default time without activity after which a scenario is idle. It is longer than the usual delays of
 	// retries, and than the longest delay of handlers that trigger themselves by their own changes.
-	calm = 11 * time.Minute
+	defaultCalm = 11 * time.Minute
 )
 
 // Option is an option of [Explore] and [Search].
@@ -21,17 +21,17 @@ type Option func(*settings)
 
 // settings holds the options of a search after the flags were applied.
 type settings struct {
-	courses  int
-	cutsOnly bool
-	keep     bool
-	stays    bool
-	resumes  bool // the operator is restarted at the end of each course
-	calm     time.Duration
-	ignored  [][]string
-	given    course // the only course to play, if alone is set
-	alone    bool
-	budget   time.Duration
-	seed     uint64
+	courses        int
+	cutsOnly       bool
+	keepObjects    bool
+	outsideStays   bool
+	needsRestart   bool // the operator is restarted at the end of each course
+	calm           time.Duration
+	ignoredFields  [][]string
+	singleCourse   course // the only course to play, if alone is set
+	isSingleCourse bool
+	budget         time.Duration
+	seed           uint64
 }
 
 // Courses limits the number of courses: cuts come first, then a sample of the disturbances and of combinations of both.
@@ -39,7 +39,7 @@ type settings struct {
 func Courses(n int) Option { return func(s *settings) { s.courses = max(n, 1) } }
 
 // All plays all courses with one cut and one disturbance: hundreds for each handler.
-func All() Option { return Courses(everything) }
+func All() Option { return Courses(allCourses) }
 
 // CutsOnly plays courses without disturbances of the API, which are lost answers, 409, 500, changes by other clients,
 // and delayed events.
@@ -47,11 +47,11 @@ func CutsOnly() Option { return func(s *settings) { s.cutsOnly = true } }
 
 // KeepObjects skips the end of each course, where all objects of the play are deleted and everything that remains is
 // reported as leaked.
-func KeepObjects() Option { return func(s *settings) { s.keep = true } }
+func KeepObjects() Option { return func(s *settings) { s.keepObjects = true } }
 
 // OutsideStays permits outside effects to remain after all objects were deleted. For example, an email cannot be
 // unsent.
-func OutsideStays() Option { return func(s *settings) { s.stays = true } }
+func OutsideStays() Option { return func(s *settings) { s.outsideStays = true } }
 
 // Calm sets the time without activity after which a scenario is idle. Activity is a write, or a call of a handler other
 // than a daemon or a timer. The time must be longer than the delays between retries. Default: 11 minutes.
@@ -62,7 +62,7 @@ func Calm(d time.Duration) Option { return func(s *settings) { s.calm = d } }
 func Ignoring(paths ...string) Option {
 	return func(s *settings) {
 		for _, path := range paths {
-			s.ignored = append(s.ignored, strings.Split(path, "."))
+			s.ignoredFields = append(s.ignoredFields, strings.Split(path, "."))
 		}
 	}
 }

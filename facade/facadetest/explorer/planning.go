@@ -13,14 +13,14 @@ type point struct {
 
 // write is a place where a run can be disturbed.
 type write struct {
-	place     string
-	conflicts bool // whether a 409 is a possible answer
+	place       string
+	canConflict bool // whether a 409 is a possible answer
 }
 
 // possibleTroubles returns the possible disturbances of the write.
 func (w *write) possibleTroubles() []trouble {
-	all := []trouble{{lostAnswer, w.place}, {foreign, w.place}, {failure, w.place}}
-	if w.conflicts {
+	all := []trouble{{lostAnswer, w.place}, {foreignChange, w.place}, {failure, w.place}}
+	if w.canConflict {
 		all = append(all, trouble{conflict, w.place})
 	}
 	return all
@@ -43,7 +43,7 @@ func disturbedCourses(points []point) (all []course) {
 			}
 		}
 	}
-	return append(all, course{{what: lateOne}}, course{{what: lateThree}})
+	return append(all, course{{kind: delayByOne}}, course{{kind: delayByThree}})
 }
 
 // combinedCourses returns the courses with a cut and a disturbance: of the last write before the cut, or of the first
@@ -53,10 +53,11 @@ func combinedCourses(points []point) (all []course) {
 	var last *write
 	for _, p := range points {
 		here := trouble{cut, p.place}
-		for _, t := range (&write{place: nextLife, conflicts: true}).possibleTroubles() {
+		for _, t := range (&write{place: nextLife, canConflict: true}).possibleTroubles() {
 			all = append(all, course{here, t})
 		}
-		all = append(all, course{here, {cut, nextLife}}, course{here, {what: lateOne}}, course{here, {what: lateThree}})
+		all = append(all, course{here, {cut, nextLife}}, course{here, {kind: delayByOne}},
+			course{here, {kind: delayByThree}})
 		if last != nil {
 			for _, t := range last.possibleTroubles() {
 				all = append(all, course{here, t})

@@ -13,7 +13,7 @@ import (
 )
 
 // mostCalms limits the wait for an idle scenario, as a multiple of the calm time.
-const mostCalms = 200
+const maxCalmPeriods = 200
 
 // Play acts as the users of the cluster in a scenario.
 type Play struct {
@@ -22,7 +22,7 @@ type Play struct {
 	// T is the test of this course. Its failures are reported with the name of the course.
 	T testing.TB
 
-	world *world
+	environment *environment
 }
 
 // Context returns the context of the course.
@@ -66,7 +66,7 @@ func (p *Play) Delete(objects ...client.Object) {
 // retryWhileDown repeats a request as long as it fails because the operator's admission webhook does not answer, up to
 // a minute. A killed operator does not serve webhooks until its restart.
 func (p *Play) retryWhileDown(request func() error) error {
-	for begun := time.Now(); ; time.Sleep(restart) {
+	for begun := time.Now(); ; time.Sleep(restartDelay) {
 		err := request()
 		down := apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 		if !down || time.Since(begun) > time.Minute {
@@ -85,9 +85,9 @@ func (p *Play) Sleep(d time.Duration) { time.Sleep(d) }
 
 // Settle waits until the scenario is idle, see [Calm]. If it does not become idle, the course fails and the play ends.
 func (p *Play) Settle() {
-	w := p.world
+	w := p.environment
 	begun := time.Now()
-	for time.Since(begun) < mostCalms*w.settings.calm {
+	for time.Since(begun) < maxCalmPeriods*w.settings.calm {
 		rest := w.remainingCalm(begun)
 		if rest == 0 {
 			return
@@ -95,22 +95,22 @@ func (p *Play) Settle() {
 		time.Sleep(min(rest, time.Minute))
 	}
 	w.mu.Lock()
-	w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %s", mostCalms*w.settings.calm))
+	w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %s", maxCalmPeriods*w.settings.calm))
 	w.mu.Unlock()
-	w.bench.exitPlay()
+	w.tb.exitPlay()
 }
 
 // remainingCalm returns the remaining time without activity until the scenario is idle.
-func (w *world) remainingCalm(begun time.Time) time.Duration {
+func (w *environment) remainingCalm(begun time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for a := range w.active {
+	for a := range w.activeAttempts {
 		if a.handlesChange() {
 			return w.settings.calm
 		}
 	}
 	// Activity before the call of Settle does not count, so that a scenario is observed for the full time.
-	last := w.pulse
+	last := w.lastActivity
 	if last.Before(begun) {
 		last = begun
 	}
@@ -119,25 +119,25 @@ func (w *world) remainingCalm(begun time.Time) time.Duration {
 
 // noteWrite records a write of the operator as activity. Writes of daemons and timers do not count, because they
 // continue forever.
-func (w *world) noteWrite() {
+func (w *environment) noteWrite() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for a := range w.active {
+	for a := range w.activeAttempts {
 		if !a.handlesChange() {
 			return
 		}
 	}
 	// A timer's result is written a moment after the call has ended.
-	if w.ticked.IsZero() || time.Since(w.ticked) > checkpoint {
-		w.pulse = time.Now()
+	if w.lastBackgroundEnd.IsZero() || time.Since(w.lastBackgroundEnd) > outcomeGrace {
+		w.lastActivity = time.Now()
 	}
 }
 
 // deleteCreated deletes the objects of the play in reverse order, and waits for each. An object that does not disappear
 // is reported as leaked.
-func (w *world) deleteCreated(p *Play) {
-	for i := len(w.run.created) - 1; i >= 0; i-- {
-		one := w.run.created[i]
+func (w *environment) deleteCreated(p *Play) {
+	for i := len(w.run.createdObjects) - 1; i >= 0; i-- {
+		one := w.run.createdObjects[i]
 		// The play has deleted it already, or another object has its name.
 		if uid, _ := w.objectState(one.path); uid != one.uid {
 			continue

@@ -30,7 +30,7 @@ func courses(report *explorer.Report) (all []string) {
 func TestReplay(t *testing.T) {
 	const name = "cut-after-effect-1-of-add-volume,events-late-by-1"
 	setFlag(t, "explorer.course", name)
-	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }))
+	report := explorer.Search(t, scenario(true, func(d *databases) { d.addsVolume, d.onlyHandler = true, "provision" }))
 	if report.Played != 1 || len(report.Violations) == 0 || report.Violations[0].Course != name {
 		t.Errorf("only the named course must be played, besides two uncut ones:\n%s", report)
 	}
@@ -39,7 +39,7 @@ func TestReplay(t *testing.T) {
 func TestAtRandom(t *testing.T) {
 	setFlag(t, "explorer.time", "1ns")
 	setFlag(t, "explorer.seed", "5")
-	wrong := scenario(true, func(d *databases) { d.generates, d.only = true, "settings" })
+	wrong := scenario(true, func(d *databases) { d.generatesName, d.onlyHandler = true, "settings" })
 	first, second := explorer.Search(t, wrong), explorer.Search(t, wrong)
 	if first.Seed != 5 || first.Played < 1 {
 		t.Errorf("want at least one course with the seed 5, got %d with the seed %d", first.Played, first.Seed)
@@ -54,7 +54,7 @@ func TestAllCourses(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	setFlag(t, "explorer.courses", "all")
-	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }),
+	report := explorer.Search(t, scenario(true, func(d *databases) { d.addsVolume, d.onlyHandler = true, "provision" }),
 		explorer.CutsOnly())
 	if report.Played < report.Possible {
 		t.Errorf("all courses must be played, got %d of %d", report.Played, report.Possible)

@@ -120,7 +120,7 @@ func (r *Report) summaryLine() string {
 func indentText(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
 
 // mostLines limits the lines of a history before and after the first trouble.
-const mostLines = 20
+const maxContextLines = 20
 
 // historyLines returns the lines around the first trouble, as text.
 func (r *run) historyLines(class Class) (lines []string) {
@@ -130,12 +130,12 @@ func (r *run) historyLines(class Class) (lines []string) {
 		if class == Restless || class == Broken { // their cause is at the end
 			break
 		}
-		if strings.HasPrefix(l.what, "KILLED") || l.who == "the API" {
+		if strings.HasPrefix(l.text, "KILLED") || l.actor == "the API" {
 			middle = i
 			break
 		}
 	}
-	first, last := max(0, middle-mostLines), min(len(r.lines), middle+mostLines)
+	first, last := max(0, middle-maxContextLines), min(len(r.lines), middle+maxContextLines)
 	if first > 0 {
 		lines = append(lines, fmt.Sprintf("… %d lines before", first))
 	}

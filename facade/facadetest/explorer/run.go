@@ -8,42 +8,42 @@ import (
 
 // run records the events and the results of one course.
 type run struct {
-	course   course
-	points   []point
-	lines    []line
-	attempts []*attempt
-	foreign  []edit
-	created  []created
-	held     map[string]bool // the labels of objects that had finalizers
+	course                course
+	points                []point
+	lines                 []line
+	attempts              []*attempt
+	foreignEdits          []edit
+	createdObjects        []createdObject
+	objectsWithFinalizers map[string]bool // the labels of objects that had finalizers
 
-	struck           []trouble // the troubles of the course that have occurred
-	kills, disturbed []time.Duration
+	occurredTroubles            []trouble // the troubles of the course that have occurred
+	killTimes, disturbanceTimes []time.Duration
 
-	beginning, finally, leftover state
-	complete, cleared            bool // whether finally and leftover are set
-	resumes                      bool // a restart of the idle operator calls functions or writes
-	strange                      bool // another client has changed state that is compared
-	exhausted                    bool // the operator was ended because it did not become idle
-	closed                       bool // the course is over, and later events are ignored
+	initialState, finalState, leftoverState state
+	complete, cleared                       bool // whether finally and leftover are set
+	needsRestart                            bool // a restart of the idle operator calls functions or writes
+	hasForeignChanges                       bool // another client has changed state that is compared
+	exhausted                               bool // the operator was ended because it did not become idle
+	closed                                  bool // the course is over, and later events are ignored
 
 	violations []violation
 }
 
 // line is one line of the history.
 type line struct {
-	at        time.Duration
-	who, what string
+	at          time.Duration
+	actor, text string
 }
 
 // String returns the line in the form of a report.
 func (l line) String() string {
-	return fmt.Sprintf("%12s  %-10s %s", l.at.Round(time.Millisecond), l.who, l.what)
+	return fmt.Sprintf("%12s  %-10s %s", l.at.Round(time.Millisecond), l.actor, l.text)
 }
 
 // edit is a change by another client.
 type edit struct {
-	uid, label string
-	late       bool // after the end of the play
+	uid, label  string
+	isAfterPlay bool // after the end of the play
 }
 
 // noteAt appends a line to the history. The caller holds the lock of the world.
@@ -75,7 +75,7 @@ func (r *run) addViolation(class Class, subject, text string) {
 // missedTroubles returns the troubles of the course whose places were not reached.
 func (r *run) missedTroubles() (all []trouble) {
 	for _, t := range r.course {
-		if t.place != "" && !slices.Contains(r.struck, t) {
+		if t.place != "" && !slices.Contains(r.occurredTroubles, t) {
 			all = append(all, t)
 		}
 	}

@@ -14,16 +14,17 @@ import (
 
 // state is the state of the cluster and the outside systems at one moment.
 type state struct {
-	objects map[string]any  // by kind and name, without differences between runs such as uids
-	marked  map[string]bool // the uids of objects with the annotation of another client
-	uids    map[string]bool
-	alive   map[string]bool // the labels of the existing objects
-	outside any
+	objects         map[string]any  // by kind and name, without differences between runs such as uids
+	markedUIDs      map[string]bool // the uids of objects with the annotation of another client
+	uids            map[string]bool
+	existingObjects map[string]bool // the labels of the existing objects
+	outside         any
 }
 
 // currentState returns the current state of the cluster and the outside systems.
-func (w *world) currentState() state {
-	s := state{objects: map[string]any{}, marked: map[string]bool{}, uids: map[string]bool{}, alive: map[string]bool{}}
+func (w *environment) currentState() state {
+	s := state{objects: map[string]any{}, markedUIDs: map[string]bool{}, uids: map[string]bool{},
+		existingObjects: map[string]bool{}}
 	// Definitions and objects about the operator itself are not compared.
 	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
 		kind, _ := object["kind"].(string)
@@ -32,16 +33,16 @@ func (w *world) currentState() state {
 	for _, object := range all {
 		o := unstructured.Unstructured{Object: object}
 		s.uids[string(o.GetUID())] = true
-		s.alive[w.objectLabel(&o)] = true
-		s.marked[string(o.GetUID())] = o.GetAnnotations()[anybody] != ""
+		s.existingObjects[w.objectLabel(&o)] = true
+		s.markedUIDs[string(o.GetUID())] = o.GetAnnotations()[otherClientAnnotation] != ""
 	}
 	for _, object := range normal.NewNames(all).NormalizeObjects(all) {
 		o := unstructured.Unstructured{Object: object}
-		unstructured.RemoveNestedField(object, "metadata", "annotations", anybody)
+		unstructured.RemoveNestedField(object, "metadata", "annotations", otherClientAnnotation)
 		if len(o.GetAnnotations()) == 0 {
 			unstructured.RemoveNestedField(object, "metadata", "annotations")
 		}
-		for _, path := range w.settings.ignored {
+		for _, path := range w.settings.ignoredFields {
 			unstructured.RemoveNestedField(object, path...)
 		}
 		// The objects are without uids here, so labels cannot depend on former objects with the same name.
@@ -53,24 +54,24 @@ func (w *world) currentState() state {
 }
 
 // objectLabel returns the label of an object. The caller must not hold the lock.
-func (w *world) objectLabel(o *unstructured.Unstructured) string {
+func (w *environment) objectLabel(o *unstructured.Unstructured) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.names.labelOf(o)
 }
 
 // outsideState returns the state of the outside systems in the form of decoded JSON. No effect runs meanwhile.
-func (w *world) outsideState() any {
-	w.effects <- struct{}{}
-	defer func() { <-w.effects }()
+func (w *environment) outsideState() any {
+	w.effectSemaphore <- struct{}{}
+	defer func() { <-w.effectSemaphore }()
 	// Encoding makes values comparable, whatever their Go type.
 	data, err := json.Marshal(w.scenario.Outside())
 	if err != nil {
-		w.bench.Fatalf("explorer: the state that Outside gives is nothing for encoding/json: %v", err)
+		w.tb.Fatalf("explorer: the state that Outside gives is nothing for encoding/json: %v", err)
 	}
 	var decoded any
 	if err := json.Unmarshal(data, &decoded); err != nil {
-		w.bench.Fatalf("explorer: reading the state that Outside gives: %v", err)
+		w.tb.Fatalf("explorer: reading the state that Outside gives: %v", err)
 	}
 	return decoded
 }

@@ -104,12 +104,12 @@ func TestViolations(t *testing.T) {
 		},
 		"Kept": {
 			reason:   "with KeepObjects, remaining volumes are not a leak",
-			scenario: scenario(true, func(d *databases) { d.forgets, d.only = true, "provision" }),
+			scenario: scenario(true, func(d *databases) { d.skipsRelease, d.onlyHandler = true, "provision" }),
 			options:  []explorer.Option{explorer.KeepObjects(), explorer.Courses(1)},
 		},
 		"Stays": {
 			reason:   "with OutsideStays, remaining volumes are not a leak",
-			scenario: scenario(true, func(d *databases) { d.forgets, d.only = true, "provision" }),
+			scenario: scenario(true, func(d *databases) { d.skipsRelease, d.onlyHandler = true, "provision" }),
 			options:  []explorer.Option{explorer.OutsideStays(), explorer.Courses(1)},
 		},
 		"Resuming": {

@@ -13,7 +13,7 @@ import (
 )
 
 // applying is the content type of a server-side apply.
-const applying = "application/apply-patch+yaml"
+const applyPatchType = "application/apply-patch+yaml"
 
 // applyDeclaration merges the fields that a field manager declares into the object, or creates the object. Lists and
 // maps are merged as the schema says, and for built-in kinds as client-go's types say. For a kind without a schema, a
@@ -59,7 +59,7 @@ func (s *Server) applyDeclaration(t target, query url.Values, data []byte) (map[
 	}
 	object := contentOf(merged)
 	// The merge has computed the ownership of all fields already; the write below must not compute it a second time.
-	t.managed = metadataOf(object)["managedFields"]
+	t.managedFields = metadataOf(object)["managedFields"]
 	document, err := json.Marshal(object)
 	if err != nil {
 		return nil, err

@@ -7,20 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// native describes a kind that is built into Kubernetes.
-type native struct {
+// builtInKind describes a kind that is built into Kubernetes.
+type builtInKind struct {
 	version, kind, plural, short string
-	// is lists the properties of the kind, separated by spaces: "cluster" for a cluster-scoped kind, "all" for the
-	// category all, "status" for a status subresource, "counted" for kinds with a generation, "strict" for kinds whose
-	// updates must have a resource version.
-	// Names must be DNS subdomains, unless the properties contain "label" (DNS labels) or "segment" (any path segment).
-	is string
-	// counts names the metadata field whose changes increase the generation, as those of the spec do.
-	counts string
+	// properties lists the properties of the kind, separated by spaces: "cluster" for a cluster-scoped kind, "all" for
+	// the category all, "status" for a status subresource, "counted" for kinds with a generation, "strict" for kinds
+	// whose updates must have a resource version. Names must be DNS subdomains, unless the properties contain "label"
+	// (DNS labels) or "segment" (any path segment).
+	properties string
+	// generationField names the metadata field whose changes increase the generation, as those of the spec do.
+	generationField string
 }
 
 // natives are the built-in kinds that operators use most. The properties are those of the real server.
-var natives = []native{
+var builtInKinds = []builtInKind{
 	{"v1", "ConfigMap", "configmaps", "cm", "", ""},
 	{"v1", "Endpoints", "endpoints", "ep", "", ""},
 	{"v1", "Event", "events", "ev", "segment", ""},
@@ -62,7 +62,7 @@ var natives = []native{
 func BuiltIn() []Resource {
 	// Custom resource definitions are a built-in kind as well.
 	all := []Resource{definitionsResource}
-	for _, n := range natives {
+	for _, n := range builtInKinds {
 		r := Resource{
 			Kind: n.kind, Plural: n.plural, Namespaced: !n.hasProperty("cluster"),
 			StatusSubresource: n.hasProperty("status"),
@@ -82,10 +82,12 @@ func BuiltIn() []Resource {
 }
 
 // hasProperty reports whether the kind has the property.
-func (n native) hasProperty(word string) bool { return slices.Contains(strings.Fields(n.is), word) }
+func (n builtInKind) hasProperty(word string) bool {
+	return slices.Contains(strings.Fields(n.properties), word)
+}
 
 // groupVersion parses the version. It panics if the table of this file is wrong.
-func (n native) groupVersion() schema.GroupVersion {
+func (n builtInKind) groupVersion() schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(n.version)
 	if err != nil {
 		panic(err)
@@ -94,14 +96,14 @@ func (n native) groupVersion() schema.GroupVersion {
 }
 
 // nativeKind returns the description of a built-in kind.
-func (t target) nativeKind() (native, bool) {
-	for _, n := range natives {
+func (t target) nativeKind() (builtInKind, bool) {
+	for _, n := range builtInKinds {
 		// The version is not compared: kinds of the same group share their properties.
 		if n.kind == t.Kind && n.groupVersion().Group == t.Group {
 			return n, true
 		}
 	}
-	return native{}, false
+	return builtInKind{}, false
 }
 
 // allowsBlindUpdate reports whether an object of the kind can be updated without a resource version. Custom resources

@@ -32,9 +32,9 @@ type Connection struct {
 	server *Server
 	cut    chan struct{}
 	// Closing a channel twice panics, and a test may cut a connection several times.
-	once   sync.Once
-	mu     sync.Mutex
-	record []Request
+	once     sync.Once
+	mu       sync.Mutex
+	requests []Request
 }
 
 var _ http.RoundTripper = (*Connection)(nil)
@@ -50,8 +50,8 @@ func (c *Connection) Cut() { c.once.Do(func() { close(c.cut) }) }
 func (c *Connection) DrainRequests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	record := c.record
-	c.record = nil
+	record := c.requests
+	c.requests = nil
 	return record
 }
 
@@ -59,7 +59,7 @@ func (c *Connection) DrainRequests() []Request {
 func (c *Connection) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.record)
+	return slices.Clone(c.requests)
 }
 
 // RoundTrip sends a request. It only returns errors of the connection; API errors are responses.
@@ -83,7 +83,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	// Requests are recorded when they are over, so the record only has complete ones.
 	c.mu.Lock()
-	c.record = append(c.record, request)
+	c.requests = append(c.requests, request)
 	c.mu.Unlock()
 	if err != nil {
 		if response != nil {
@@ -156,12 +156,12 @@ func (c *Connection) serveWatch(r *http.Request, request *Request) (*http.Respon
 // closingBody calls closed when the client closes the body.
 type closingBody struct {
 	io.ReadCloser
-	closed func()
+	onClose func()
 }
 
 // Close closes the body. It also ends the goroutine that waits for the cut.
 func (c closingBody) Close() error {
-	c.closed()
+	c.onClose()
 	return c.ReadCloser.Close()
 }
 

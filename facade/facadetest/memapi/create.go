@@ -47,7 +47,7 @@ func (t target) parseObject(data []byte) (map[string]any, error) {
 	}
 	// The Go types of these built-in kinds do not have a status, so the real server drops it.
 	if t.Plain && !t.StatusSubresource {
-		if object["status"] != nil && t.validation == "" { // otherwise reported above
+		if object["status"] != nil && t.fieldValidation == "" { // otherwise reported above
 			t.notes.warnings = append(t.notes.warnings, `unknown field "status"`)
 		}
 		delete(object, "status")
@@ -78,8 +78,8 @@ func (s *Server) createObject(t target, data []byte) (map[string]any, error) {
 	} {
 		delete(metadata, own)
 	}
-	if t.managed != nil {
-		metadata["managedFields"] = t.managed
+	if t.managedFields != nil {
+		metadata["managedFields"] = t.managedFields
 	}
 	if t.namespace != "" {
 		metadata["namespace"] = t.namespace
@@ -120,14 +120,14 @@ func (s *Server) createObject(t target, data []byte) (map[string]any, error) {
 
 // longestPrefix is the length to which a generateName is cut. With the five characters of the suffix, the name is a DNS
 // label of 63 characters.
-const longestPrefix = 58
+const maxPrefixLength = 58
 
 // setGeneratedName sets the name of an object that only has a generateName. The suffix is a counter, not random, so
 // that tests are repeatable.
 func (s *Server) setGeneratedName(t target, metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
-		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.nextNumber(t))
+		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), maxPrefixLength)], s.nextNumber(t))
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *Server) setIdentity(t target, metadata map[string]any) {
 
 // setResourceVersion sets a new resource version. A dry run does not consume one.
 func (s *Server) setResourceVersion(t target, metadata map[string]any) {
-	if !t.dry {
+	if !t.isDryRun {
 		metadata["resourceVersion"] = s.nextVersion()
 	}
 }
@@ -151,7 +151,7 @@ func (s *Server) setResourceVersion(t target, metadata map[string]any) {
 // storeObject stores an object and does everything that follows from the change: it records it for watches, updates the
 // served definitions, collects garbage and handles namespaces.
 func (s *Server) storeObject(t target, before, after map[string]any) {
-	if t.dry {
+	if t.isDryRun {
 		return
 	}
 	// The former object is not changed, because the history refers to it.
@@ -164,7 +164,7 @@ func (s *Server) storeObject(t target, before, after map[string]any) {
 
 // removeObject removes an object. Watches receive its last state with a new resource version, as from the real server.
 func (s *Server) removeObject(t target, before map[string]any) {
-	if t.dry {
+	if t.isDryRun {
 		return
 	}
 	delete(s.objects[t.groupResource()], t.objectKey())

@@ -173,8 +173,8 @@ func (s *Server) newTarget(r Resource, namespace, name string) target {
 	t := target{Resource: r, namespace: namespace, name: name, notes: &notes{}}
 	// Resources without a definition do not have a schema and are stored as sent.
 	if d := s.schemas[r.groupResource()]; d != nil {
-		t.schema, t.storage = d.Versions[r.Version], d.Versions[d.Storage]
-		t.stored, t.convert = d.Storage, d.Convert
+		t.schema, t.storageSchema = d.Versions[r.Version], d.Versions[d.Storage]
+		t.storageVersion, t.convert = d.Storage, d.Convert
 	}
 	return t
 }

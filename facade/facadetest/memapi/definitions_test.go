@@ -71,21 +71,21 @@ func TestDefinitions(t *testing.T) {
 	cases := map[string]struct {
 		reason, path string
 		want         int
-		fails        string
+		wantError    string
 	}{
 		"File":    {reason: "a file with several definitions is read completely", path: "testdata/crds.yaml", want: 3},
 		"Folder":  {reason: "all files of a folder are read", path: "testdata", want: 3},
-		"Missing": {reason: "a missing file is an error", path: "testdata/none.yaml", fails: "testdata/none.yaml"},
-		"Other":   {reason: "a file without definitions is an error", path: "doc.go", fails: "doc.go"},
+		"Missing": {reason: "a missing file is an error", path: "testdata/none.yaml", wantError: "testdata/none.yaml"},
+		"Other":   {reason: "a file without definitions is an error", path: "doc.go", wantError: "doc.go"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := memapi.Definitions(tc.path)
-			if len(got) != tc.want || (err == nil) != (tc.fails == "") {
+			if len(got) != tc.want || (err == nil) != (tc.wantError == "") {
 				t.Errorf("%s: got %d and %v, want %d", tc.reason, len(got), err, tc.want)
 			}
-			if err != nil && !strings.Contains(err.Error(), tc.fails) {
-				t.Errorf("%s: the error %v does not name %q", tc.reason, err, tc.fails)
+			if err != nil && !strings.Contains(err.Error(), tc.wantError) {
+				t.Errorf("%s: the error %v does not name %q", tc.reason, err, tc.wantError)
 			}
 		})
 	}

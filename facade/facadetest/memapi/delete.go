@@ -47,7 +47,7 @@ func (s *Server) deleteObject(t target, options *metav1.DeleteOptions) (map[stri
 		return nil, notFound(t)
 	}
 	// A dry run is requested in the options, which may be in the body.
-	t.dry = t.dry || len(options.DryRun) > 0
+	t.isDryRun = t.isDryRun || len(options.DryRun) > 0
 	was := metadataOf(before)
 	if err := t.checkPreconditions(was, options.Preconditions); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (s *Server) deleteCollection(t target, query url.Values, options *metav1.De
 	// would lack those of earlier ones.
 	deleted := map[string]any{}
 	if t.reviews != nil {
-		deleted = t.reviews.deleted
+		deleted = t.reviews.deletedObjects
 	}
 	for _, object := range s.matchingObjects(t, wanted) {
 		// A copy of the target for each object, because the names differ.

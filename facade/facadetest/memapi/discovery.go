@@ -12,7 +12,7 @@ import (
 )
 
 // usualVerbs are the verbs of a resource without Resource.Verbs.
-var usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+var defaultVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // serverVersion is the version of the real server whose behavior this one copies. Every field is set, because strict
 // clients require all of them.
@@ -127,7 +127,7 @@ func (s *Server) resourceList(gv schema.GroupVersion) (document any, ok bool) {
 			Name: r.Plural, SingularName: cmp.Or(
 				r.Singular, strings.ToLower(r.Kind),
 			), Namespaced: r.Namespaced, Kind: r.Kind,
-			Verbs: slices.Clone(usualVerbs), ShortNames: r.ShortNames, Categories: r.Categories,
+			Verbs: slices.Clone(defaultVerbs), ShortNames: r.ShortNames, Categories: r.Categories,
 		}
 		if r.Verbs != nil {
 			one.Verbs = r.Verbs

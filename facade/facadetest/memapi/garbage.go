@@ -16,22 +16,22 @@ import (
 func (s *Server) CollectGarbage(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.collector = &collector{after: after}
+	s.collector = &collector{delay: after}
 	// Garbage may exist already.
 	s.scheduleCollection()
 }
 
 // collector holds the state of the garbage collection.
 type collector struct {
-	after time.Duration
-	due   bool // a run is scheduled or in progress
+	delay       time.Duration
+	isScheduled bool // a run is scheduled or in progress
 }
 
 // collectIfNeeded schedules a collection if a change can produce garbage. A collection in progress causes changes
 // itself; it repeats until nothing changes, so these do not schedule another one.
 func (s *Server) collectIfNeeded(before, after map[string]any) {
 	switch {
-	case s.collector == nil || s.collector.due:
+	case s.collector == nil || s.collector.isScheduled:
 	// Only deletions, and changes of objects with owners, can produce garbage.
 	case after == nil, metadataOf(after)["ownerReferences"] != nil, metadataOf(after)["deletionTimestamp"] != nil,
 		before != nil && metadataOf(before)["ownerReferences"] != nil:
@@ -41,13 +41,13 @@ func (s *Server) collectIfNeeded(before, after map[string]any) {
 
 // scheduleCollection runs a collection, now or after the delay.
 func (s *Server) scheduleCollection() {
-	s.collector.due = true
-	if s.collector.after == 0 {
+	s.collector.isScheduled = true
+	if s.collector.delay == 0 {
 		s.collectAll()
 		return
 	}
 	// The timer runs in the bubble of the test, so the delay is virtual.
-	time.AfterFunc(s.collector.after, func() {
+	time.AfterFunc(s.collector.delay, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.collectAll()
@@ -65,7 +65,7 @@ func (s *Server) collectAll() {
 			}
 		}
 	}
-	s.collector.due = false
+	s.collector.isScheduled = false
 }
 
 // allButEvents returns all stored objects in a fixed order, except for Kubernetes events.
@@ -137,14 +137,14 @@ func (s *Server) collectDependent(t target, object map[string]any) bool {
 	}
 	policy := metav1.DeletePropagationBackground
 	// The cases are those of the garbage collector of kube-controller-manager.
-	switch gone := count[absent] + count[waiting]; {
-	case count[unclear] > 0, gone == 0:
+	switch gone := count[ownerDangling] + count[ownerWaiting]; {
+	case count[ownerUnknown] > 0, gone == 0:
 		return false
-	case count[solid] > 0:
+	case count[ownerSolid] > 0:
 		// At least one owner exists, so only the references to missing owners are removed.
-		s.removeReferences(t, func(ref map[string]any) bool { return standing[ref["uid"]] == solid })
+		s.removeReferences(t, func(ref map[string]any) bool { return standing[ref["uid"]] == ownerSolid })
 		return true
-	case count[waiting] > 0 && len(s.dependentsOf(object)) > 0:
+	case count[ownerWaiting] > 0 && len(s.dependentsOf(object)) > 0:
 		policy = metav1.DeletePropagationForeground
 		// The owner waits for this object, which has dependents of its own: they are deleted in the foreground, too.
 		s.unblockOwners(t, object)

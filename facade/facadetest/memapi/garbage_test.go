@@ -13,15 +13,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// story is a sequence of requests about config maps that own each other, with the remaining objects.
-type story struct {
+// garbageCase is a sequence of requests about config maps that own each other, with the remaining objects.
+type garbageCase struct {
 	reason   string
 	requests []request
 	want     []string
 }
 
-// stories returns the stories. They run without a real server here, and beside kube-controller-manager in playGarbage.
-func stories() map[string]story {
+// garbageCases returns the stories. They run without a real server here, and beside kube-controller-manager in
+// playGarbage.
+func garbageCases() map[string]garbageCase {
 	made := func(name, finalizers string, owners ...string) request {
 		var refs []string
 		for _, one := range owners {
@@ -31,7 +32,7 @@ func stories() map[string]story {
 				one, one, blocks,
 			))
 		}
-		return request{method: "POST", kind: configmaps, form: plain, body: fmt.Sprintf(
+		return request{method: "POST", kind: configmaps, contentType: jsonContentType, body: fmt.Sprintf(
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"finalizers":[%s],"ownerReferences":[%s]}}`,
 			name, finalizers, strings.Join(refs, ","),
 		)}
@@ -41,12 +42,12 @@ func stories() map[string]story {
 	}
 	free := func(name string) request {
 		return request{
-			method: "PATCH", kind: configmaps, name: name, form: fieldManagerKey,
+			method: "PATCH", kind: configmaps, name: name, contentType: mergePatchType,
 			body: `{"metadata":{"finalizers":null}}`,
 		}
 	}
 	hold := `"example.org/hold"`
-	return map[string]story{
+	return map[string]garbageCase{
 		"Background": {
 			reason:   "background deletion removes dependents and their dependents",
 			requests: []request{made("a", ""), made("b", "", "a"), made("c", "", "b"), gone("a", "Background")},
@@ -110,11 +111,11 @@ func stories() map[string]story {
 }
 
 // playStory sends the requests of a story.
-func (p *player) playStory(s story) {
+func (p *player) playStory(s garbageCase) {
 	p.t.Helper()
 	for _, r := range s.requests {
 		for _, name := range []string{"a", "b", "z"} {
-			id := p.known[configmaps+"/"+name]
+			id := p.identities[configmaps+"/"+name]
 			r.body = strings.ReplaceAll(r.body, "{uid of "+name+"}", orNone(id.uid))
 			r.body = strings.ReplaceAll(r.body, "{uid of former "+name+"}", orNone(id.oldUID))
 		}
@@ -158,14 +159,14 @@ func (p *player) remainingObjects() []string {
 }
 
 func TestCollectGarbage(t *testing.T) {
-	for name, s := range stories() {
+	for name, s := range garbageCases() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				server.CollectGarbage(time.Second)
 				p := newPlayer(t, "http://mem", server)
 				for i := range s.requests {
-					p.playStory(story{requests: s.requests[i : i+1]})
+					p.playStory(garbageCase{requests: s.requests[i : i+1]})
 					if i < len(s.requests)-1 && s.requests[i+1].method == "PATCH" {
 						time.Sleep(time.Minute) // the collector runs before the finalizer is removed
 					}
@@ -188,7 +189,7 @@ func TestCollectGarbage(t *testing.T) {
 
 func TestNoCollectionByDefault(t *testing.T) {
 	p := newPlayer(t, "http://mem", memapi.New())
-	p.playStory(stories()["Background"])
+	p.playStory(garbageCases()["Background"])
 	if d := cmp.Diff([]string{"b [] of [a]", "c [] of [b]"}, p.remainingObjects()); d != "" {
 		t.Errorf("without CollectGarbage, dependents must stay: -want, +got:\n%s", d)
 	}

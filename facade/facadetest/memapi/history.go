@@ -1,7 +1,7 @@
 package memapi
 
 // mostPages limits the stored remainders of paginated lists. Clients that abandon a list never release theirs.
-const mostPages = 200
+const maxPages = 200
 
 // LimitHistory keeps about the given number of changes for watches that resume. A watch that needs older changes ends
 // with the status 410, also if it is running but too slow. Its client then lists again. By default, all changes are
@@ -19,7 +19,7 @@ func (s *Server) trimHistory() {
 		return
 	}
 	dropped := len(s.history) - s.historyLimit
-	s.compacted = s.history[dropped-1].version
+	s.compactedVersion = s.history[dropped-1].version
 	s.history = append([]event(nil), s.history[dropped:]...) // a copy, so that the dropped changes can be freed
 }
 
@@ -27,7 +27,7 @@ func (s *Server) trimHistory() {
 func (s *Server) keepPage(name string, rest page) {
 	s.pages[name] = rest
 	s.pageNames = append(s.pageNames, name)
-	if len(s.pageNames) > mostPages {
+	if len(s.pageNames) > maxPages {
 		delete(s.pages, s.pageNames[0])
 		s.pageNames = s.pageNames[1:]
 	}

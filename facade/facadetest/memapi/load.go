@@ -48,7 +48,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 		}
 	}
 	// Watches from before cannot continue: the loaded versions do not belong to their history.
-	s.history, s.compacted = nil, s.version
+	s.history, s.compactedVersion = nil, s.version
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (s *Server) reserveUID(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	if number, err := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)); err == nil {
-		s.uids = max(s.uids, number)
+		s.lastNumber = max(s.lastNumber, number)
 	}
 }
 

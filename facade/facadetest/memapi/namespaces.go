@@ -13,8 +13,8 @@ import (
 
 // namespaceKeeper holds the state of [Server.ManageNamespaces].
 type namespaceKeeper struct {
-	delay     time.Duration
-	scheduled bool // a timer for the next run is pending
+	delay       time.Duration
+	isScheduled bool // a timer for the next run is pending
 }
 
 // ManageNamespaces makes namespaces behave as in a cluster. Objects can only be created in a namespace that exists and
@@ -108,16 +108,16 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 	// Each deletion can be the last one that a namespace or a definition waits for.
 	case after == nil,
 		(s.managesNamespace(t) || s.managesDefinition(t)) && metadataOf(after)["deletionTimestamp"] != nil:
-		if s.namespaces.scheduled {
+		if s.namespaces.isScheduled {
 			return
 		}
-		s.namespaces.scheduled = true
+		s.namespaces.isScheduled = true
 		// One timer is enough for all namespaces and definitions that are being deleted.
 		time.AfterFunc(s.namespaces.delay, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			// The flag is reset first: the deletions below may schedule the next run.
-			s.namespaces.scheduled = false
+			s.namespaces.isScheduled = false
 			s.emptyNamespaces()
 			s.emptyDefinitions()
 		})

@@ -10,7 +10,7 @@ import (
 )
 
 // mostBytes is the maximum length of a body, as in the real server.
-const mostBytes = 3 << 20
+const maxBodyBytes = 3 << 20
 
 const plainJSON = "application/json"
 
@@ -23,10 +23,10 @@ func negotiateRequest(r *http.Request, body []byte) (partial bool, err error) {
 			return false, unsupportedError("impersonation (%s)", name)
 		}
 	}
-	if len(body) > mostBytes {
-		return false, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", mostBytes))
+	if len(body) > maxBodyBytes {
+		return false, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
 	}
-	form := formOf(r)
+	form := contentTypeOf(r)
 	// Patches have content types of their own, which are checked later.
 	if len(body) > 0 && form != "" && form != plainJSON && r.Method != http.MethodPatch {
 		return false, unsupportedError("bodies in the form %s", form)
@@ -34,8 +34,8 @@ func negotiateRequest(r *http.Request, body []byte) (partial bool, err error) {
 	return negotiateAnswer(r)
 }
 
-// formOf returns the content type of the body, without parameters such as a charset.
-func formOf(r *http.Request) string {
+// contentTypeOf returns the content type of the body, without parameters such as a charset.
+func contentTypeOf(r *http.Request) string {
 	form, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return strings.TrimSpace(form)
 }
@@ -70,7 +70,7 @@ const metaGroup = "meta.k8s.io"
 // formatAnswer returns an answer in the format that the client accepts. Status objects are never reduced to their
 // metadata.
 func (t target) formatAnswer(answer map[string]any) map[string]any {
-	if !t.partial || answer["kind"] == "Status" && answer["apiVersion"] == "v1" {
+	if !t.isMetadataOnly || answer["kind"] == "Status" && answer["apiVersion"] == "v1" {
 		return answer
 	}
 	presented := map[string]any{

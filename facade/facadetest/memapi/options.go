@@ -57,9 +57,9 @@ func (t *target) readOptions(r *http.Request) error {
 			return unsupportedError("the parameter %s of a %s", name, what)
 		}
 	}
-	t.manager, t.validation = managerOf(r), query.Get("fieldValidation")
-	t.dry = slices.Contains(query["dryRun"], metav1.DryRunAll)
-	return invalidOptions(what, query, formOf(r))
+	t.manager, t.fieldValidation = managerOf(r), query.Get("fieldValidation")
+	t.isDryRun = slices.Contains(query["dryRun"], metav1.DryRunAll)
+	return invalidOptions(what, query, contentTypeOf(r))
 }
 
 // invalidOptions validates the options of a write with the functions of the real server.

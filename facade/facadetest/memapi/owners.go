@@ -11,10 +11,10 @@ import (
 type ownership int
 
 const (
-	unclear ownership = iota // its kind is not served, or it cannot be an owner: do nothing
-	solid                    // it exists
-	absent                   // it does not exist, or another object has its name
-	waiting                  // it is being deleted, and waits for its dependents
+	ownerUnknown  ownership = iota // its kind is not served, or it cannot be an owner: do nothing
+	ownerSolid                     // it exists
+	ownerDangling                  // it does not exist, or another object has its name
+	ownerWaiting                   // it is being deleted, and waits for its dependents
 )
 
 // ownerState returns the state of an owner. A namespaced owner is in the namespace of its dependent.
@@ -26,7 +26,7 @@ func (s *Server) ownerState(t target, ref map[string]any) ownership {
 		return err == nil && r.groupVersion() == gv && r.Kind == ref["kind"]
 	})
 	if at < 0 {
-		return unclear
+		return ownerUnknown
 	}
 	r := s.resources[at]
 	name, _ := ref["name"].(string)
@@ -34,22 +34,22 @@ func (s *Server) ownerState(t target, ref map[string]any) ownership {
 	// A cluster-scoped object cannot have a namespaced owner.
 	if r.Namespaced {
 		if t.namespace == "" {
-			return unclear
+			return ownerUnknown
 		}
 		owner.namespace = t.namespace
 	}
 	object, ok := s.objects[owner.groupResource()][owner.objectKey()]
 	// A new object with the same name is not the owner.
 	if !ok || metadataOf(object)["uid"] != ref["uid"] {
-		return absent
+		return ownerDangling
 	}
 	finalizers, _ := metadataOf(object)["finalizers"].([]any)
 	// Only a foreground deletion makes the owner wait.
 	if metadataOf(object)["deletionTimestamp"] != nil &&
 		slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
-		return waiting
+		return ownerWaiting
 	}
-	return solid
+	return ownerSolid
 }
 
 // referencesOf returns the owner references of an object. The maps are those of the object, not copies.

@@ -17,10 +17,10 @@ import (
 // page holds the remaining objects of a paginated list. They are in the state of the list's first page, as in the real
 // server.
 type page struct {
-	of      schema.GroupResource
-	version string
-	rest    []map[string]any
-	counted bool // whether the client gets the number of remaining objects
+	resource            schema.GroupResource
+	version             string
+	remaining           []map[string]any
+	showsRemainingCount bool // whether the client gets the number of remaining objects
 }
 
 // listOptions reads and validates the options of a list or a watch with the functions of the real server.
@@ -75,7 +75,9 @@ func parseVersion(text string) (int64, error) {
 }
 
 // firstPage returns a list, or its first page if the client set a limit.
-func (s *Server) firstPage(t target, wanted interest, options *internalversion.ListOptions) (map[string]any, error) {
+func (s *Server) firstPage(
+	t target, wanted objectFilter, options *internalversion.ListOptions,
+) (map[string]any, error) {
 	if err := s.checkVersionReached(options.ResourceVersion); err != nil {
 		return nil, err
 	}
@@ -109,9 +111,9 @@ func (s *Server) nextPage(t target, options *internalversion.ListOptions) (map[s
 	// Pages are dropped when there are too many. A token that is unknown although none was dropped never existed.
 	switch {
 	// Tokens are numbered, so an unknown one may have been valid.
-	case !known && s.pageCount > mostPages:
+	case !known && s.pageCount > maxPages:
 		return nil, expiredPage()
-	case !known || rest.of != t.groupResource():
+	case !known || rest.resource != t.groupResource():
 		return nil, apierrors.NewBadRequest("invalid continue token: it is not of a list of " + t.Plural)
 	case s.isBeforeHistory(rest.version):
 		return nil, expiredPage()
@@ -128,7 +130,7 @@ func expiredPage() error {
 // isBeforeHistory reports whether the version is older than the history.
 func (s *Server) isBeforeHistory(version string) bool {
 	then, _ := strconv.ParseInt(version, 10, 64)
-	return then < s.compacted
+	return then < s.compactedVersion
 }
 
 // newPage returns one page of a list, with a token for the rest.
@@ -136,20 +138,20 @@ func (s *Server) newPage(t target, p page, limit int64) map[string]any {
 	// All pages show the resource version of the first one.
 	metadata := map[string]any{"resourceVersion": p.version}
 	// The rest is stored under a new name; the token of the former page is not reused.
-	if limit > 0 && int64(len(p.rest)) > limit {
+	if limit > 0 && int64(len(p.remaining)) > limit {
 		rest := p
-		rest.rest = p.rest[limit:]
-		p.rest = p.rest[:limit]
+		rest.remaining = p.remaining[limit:]
+		p.remaining = p.remaining[:limit]
 		s.pageCount++
 		name := fmt.Sprintf("page-%d", s.pageCount)
 		s.keepPage(name, rest)
 		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
-		if p.counted {
-			metadata["remainingItemCount"] = int64(len(rest.rest))
+		if p.showsRemainingCount {
+			metadata["remainingItemCount"] = int64(len(rest.remaining))
 		}
 	}
 	items := []any{}
-	for _, object := range p.rest {
+	for _, object := range p.remaining {
 		items = append(items, t.servedObject(object))
 	}
 	return map[string]any{

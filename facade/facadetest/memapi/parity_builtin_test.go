@@ -124,9 +124,9 @@ func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 			object["reason"]))
 		return object
 	}
-	ask(http.MethodPost, all, plain, begin)
-	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{`+spec[1]+`}`)
-	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{"metadata":{"labels":{"c":"d"}}}`)
+	ask(http.MethodPost, all, jsonContentType, begin)
+	ask(http.MethodPatch, all+"/parity", mergePatchType, `{`+spec[1]+`}`)
+	ask(http.MethodPatch, all+"/parity", mergePatchType, `{"metadata":{"labels":{"c":"d"}}}`)
 	now := ask(http.MethodGet, all+"/parity", "", "")
 	metadata, _ := now["metadata"].(map[string]any)
 	metadata["resourceVersion"] = nil
@@ -135,9 +135,9 @@ func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ask(http.MethodPut, all+"/parity", plain, string(replaced))
+	ask(http.MethodPut, all+"/parity", jsonContentType, string(replaced))
 	if r.StatusSubresource {
-		ask(http.MethodPatch, all+"/parity/status", fieldManagerKey, `{"metadata":{"annotations":{"e/s":"1"}}}`)
+		ask(http.MethodPatch, all+"/parity/status", mergePatchType, `{"metadata":{"annotations":{"e/s":"1"}}}`)
 	}
 	ask(http.MethodDelete, all+"/parity?gracePeriodSeconds=0&propagationPolicy=Background", "", "")
 	return told

@@ -18,17 +18,17 @@ func playEvents(t *testing.T, genuine, own *player) {
 	const older = "/api/v1/namespaces/default/events"
 	const newer = "/apis/events.k8s.io/v1/namespaces/default/events"
 	for i, step := range []clusterStep{
-		{"POST", older, plain, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"old"},"reason":"A",` +
+		{"POST", older, jsonContentType, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"old"},"reason":"A",` +
 			`"message":"b","involvedObject":{"kind":"Pod","namespace":"default","name":"p"},` +
 			`"count":2,"type":"Normal",` +
 			`"source":{"component":"c"},"firstTimestamp":"2026-01-02T03:04:05Z"}`},
 		{"GET", newer + "/old", "", ""},
 		{"GET", newer + "?fieldSelector=regarding.name%3Dp", "", ""},
 		{"GET", newer + "?fieldSelector=involvedObject.name%3Dp", "", ""},
-		{"PATCH", newer + "/old", fieldManagerKey, `{"metadata":{"labels":{"a":"b"}}}`},
+		{"PATCH", newer + "/old", mergePatchType, `{"metadata":{"labels":{"a":"b"}}}`},
 		{"GET", older + "/old", "", ""},
-		{"POST", newer, plain, newEvent},
-		{"POST", newer, plain, newEvent},
+		{"POST", newer, jsonContentType, newEvent},
+		{"POST", newer, jsonContentType, newEvent},
 		{"GET", older + "/new", "", ""},
 		{"GET", older + "?fieldSelector=involvedObject.name%3Dp,reportingComponent%3Dx.example.org/y", "", ""},
 		{"DELETE", older + "/new", "", ""},
@@ -45,7 +45,7 @@ func playEvents(t *testing.T, genuine, own *player) {
 // eventStep returns the code and the comparable parts of an event, a list of events, or a refusal.
 func (p *player) eventStep(step clusterStep) (told []any) {
 	p.t.Helper()
-	response := p.send(step.method, p.host+step.path, step.form, step.body)
+	response := p.send(step.method, p.host+step.path, step.contentType, step.body)
 	defer func() { _ = response.Body.Close() }()
 	var answer map[string]any
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is the longest wait for the real collector, which rarely needs more than a second.
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 // playGarbage plays the stories against the real garbage collector. The remaining objects must be the same as in
 // memory.
@@ -25,13 +25,13 @@ func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player
 	// A collector that starts late misses the order of events, and may keep objects.
 	collectOne(t, genuine, "first")
 	told := map[string]*player{}
-	for name, s := range stories() {
+	for name, s := range garbageCases() {
 		namespace := strings.ToLower(name)
-		told[name] = newPlayer(t, genuine.host, genuine.through)
+		told[name] = newPlayer(t, genuine.host, genuine.transport)
 		told[name].createNamespace(namespace)
 		told[name].playStory(s)
 	}
-	for name, s := range stories() {
+	for name, s := range garbageCases() {
 		own := newPlayer(t, "http://mem", newCollectingServer())
 		own.createNamespace(strings.ToLower(name))
 		own.playStory(s)
@@ -41,7 +41,7 @@ func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player
 	}
 	// The collector removes this object last, so it has processed all objects of the stories.
 	collectOne(t, genuine, "last")
-	for name, s := range stories() {
+	for name, s := range garbageCases() {
 		if d := cmp.Diff(s.want, told[name].remainingObjects()); d != "" {
 			t.Errorf("%s: %s: after the last collection: -want, +real:\n%s", name, s.reason, d)
 		}
@@ -52,9 +52,9 @@ func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player
 // collectOne waits until the real collector has removed an object.
 func collectOne(t *testing.T, genuine *player, namespace string) {
 	t.Helper()
-	p := newPlayer(t, genuine.host, genuine.through)
+	p := newPlayer(t, genuine.host, genuine.transport)
 	p.createNamespace(namespace)
-	p.playStory(stories()["Absent"])
+	p.playStory(garbageCases()["Absent"])
 	if left := awaitRemaining(p, nil); len(left) > 0 {
 		t.Fatalf("the collector did not remove the dependent without an owner: %v", left)
 	}
@@ -68,7 +68,7 @@ func newCollectingServer() *memapi.Server {
 
 // awaitRemaining polls until the remaining objects are the wanted ones, or until patience is over.
 func awaitRemaining(p *player, want []string) []string {
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(50 * time.Millisecond) {
 		if left := p.remainingObjects(); cmp.Equal(want, left) || time.Now().After(end) {
 			return left
 		}
@@ -79,7 +79,7 @@ func awaitRemaining(p *player, want []string) []string {
 func (p *player) createNamespace(namespace string) {
 	p.t.Helper()
 	body := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespace + `"}}`
-	response := p.send(http.MethodPost, p.host+"/api/v1/namespaces", plain, body)
+	response := p.send(http.MethodPost, p.host+"/api/v1/namespaces", jsonContentType, body)
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
 		p.t.Fatalf("creating the namespace %s: %s", namespace, response.Status)

@@ -46,7 +46,7 @@ func (p *player) createNamed(r memapi.Resource, spec, field, name string) []stri
 	p.t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%q:%q},%s}`,
 		strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind, field, name, spec)
-	response := p.send(http.MethodPost, p.urlOf(r)+"?dryRun=All", plain, body)
+	response := p.send(http.MethodPost, p.urlOf(r)+"?dryRun=All", jsonContentType, body)
 	defer func() { _ = response.Body.Close() }()
 	var status struct {
 		Reason  string

@@ -11,20 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// part is one page of a list.
-type part struct {
+// listPage is one page of a list.
+type listPage struct {
 	Code      int
 	Names     []string
 	Remaining *int64
-	More      bool
+	HasMore   bool
 }
 
-// playParts lists the objects of both servers in pages while objects are created.
-func playParts(t *testing.T, genuine, own *player) {
+// playPages lists the objects of both servers in pages while objects are created.
+func playPages(t *testing.T, genuine, own *player) {
 	create := func(name string) {
 		for _, p := range []*player{genuine, own} {
 			p.play(request{
-				method: http.MethodPost, kind: widgets, form: plain,
+				method: http.MethodPost, kind: widgets, contentType: jsonContentType,
 				body: object(widgets, name, `,"labels":{"part":"1"}`, content(widgets, "x")),
 			})
 		}
@@ -36,9 +36,9 @@ func playParts(t *testing.T, genuine, own *player) {
 		"limit=2", "limit=2&labelSelector=part%3D1", "limit=5&labelSelector=part%3D1",
 		"limit=2&labelSelector=part%3D1&resourceVersion=0",
 	} {
-		parts := func(p *player) (all []part) {
+		parts := func(p *player) (all []listPage) {
 			for token := ""; ; {
-				one, next := p.part(query + "&continue=" + url.QueryEscape(token))
+				one, next := p.readPage(query + "&continue=" + url.QueryEscape(token))
 				all, token = append(all, one), next
 				if token == "" || len(all) > 100 {
 					return all
@@ -56,12 +56,12 @@ func playParts(t *testing.T, genuine, own *player) {
 	// An object that is created after the first page is not in the following ones.
 	var tokens [2]string
 	for i, p := range []*player{genuine, own} {
-		_, tokens[i] = p.part("limit=2&labelSelector=part%3D1")
+		_, tokens[i] = p.readPage("limit=2&labelSelector=part%3D1")
 	}
 	create("part-7x")
-	var rest [2]part
+	var rest [2]listPage
 	for i, p := range []*player{genuine, own} {
-		rest[i], _ = p.part("limit=100&labelSelector=part%3D1&continue=" + url.QueryEscape(tokens[i]))
+		rest[i], _ = p.readPage("limit=100&labelSelector=part%3D1&continue=" + url.QueryEscape(tokens[i]))
 	}
 	if d := cmp.Diff(rest[0], rest[1]); d != "" {
 		t.Errorf("the rest of a list: -real, +memory:\n%s", d)
@@ -79,7 +79,7 @@ func (p *player) awaitCache(kind string) {
 	}
 }
 
-func (p *player) part(query string) (one part, token string) {
+func (p *player) readPage(query string) (one listPage, token string) {
 	p.t.Helper()
 	response := p.send(http.MethodGet, p.url(widgets, "", "", "", query), "", "")
 	defer func() { _ = response.Body.Close() }()
@@ -93,8 +93,8 @@ func (p *player) part(query string) (one part, token string) {
 	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
 		p.t.Fatal(err)
 	}
-	one = part{
-		Code: response.StatusCode, Remaining: list.Metadata.RemainingItemCount, More: list.Metadata.Continue != "",
+	one = listPage{
+		Code: response.StatusCode, Remaining: list.Metadata.RemainingItemCount, HasMore: list.Metadata.Continue != "",
 	}
 	for _, item := range list.Items {
 		name := item.Metadata.Name
@@ -108,17 +108,17 @@ func (p *player) part(query string) (one part, token string) {
 
 // playMetadata watches only the metadata of objects.
 func playMetadata(t *testing.T, genuine, own *player) {
-	seen := func(p *player) []outcome {
+	seen := func(p *player) []normalizedResponse {
 		from := p.version(gadgets)
 		create := func(name string) {
 			body := object(gadgets, name, "", content(gadgets, "x"))
-			p.play(request{method: http.MethodPost, kind: gadgets, form: plain, body: body})
+			p.play(request{method: http.MethodPost, kind: gadgets, contentType: jsonContentType, body: body})
 		}
 		create("meta")
 		p.play(request{method: http.MethodDelete, kind: gadgets, name: "meta"})
 		create("meta-end")
 		p.accept = partialObject
-		defer func() { p.accept = plain }()
+		defer func() { p.accept = jsonContentType }()
 		return p.events(gadgets, "resourceVersion="+from, "meta-end")
 	}
 	want, got := seen(genuine), seen(own)
@@ -136,10 +136,10 @@ func playMetadata(t *testing.T, genuine, own *player) {
 }
 
 // streamed lists the metadata of the objects with a label as a stream that ends with a bookmark.
-func (p *player) streamed(kind string) (all []outcome) {
+func (p *player) streamed(kind string) (all []normalizedResponse) {
 	p.t.Helper()
 	p.accept = partialObject
-	defer func() { p.accept = plain }()
+	defer func() { p.accept = jsonContentType }()
 	response := p.send(http.MethodGet, p.url(kind, "", "", "", "watch=true&sendInitialEvents=true&labelSelector=l&"+
 		"allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion="), "", "")
 	defer func() { _ = response.Body.Close() }()
@@ -151,9 +151,10 @@ func (p *player) streamed(kind string) (all []outcome) {
 		object, _ := event["object"].(map[string]any)
 		if event["type"] == "BOOKMARK" { // its version is the latest of the whole server
 			metadata, _ := object["metadata"].(map[string]any)
-			return append(all, outcome{Body: []any{object["kind"], object["apiVersion"], metadata["annotations"]}})
+			return append(all, normalizedResponse{Body: []any{object["kind"], object["apiVersion"],
+				metadata["annotations"]}})
 		}
 		event["object"] = p.normal(object, request{})
-		all = append(all, outcome{Body: event})
+		all = append(all, normalizedResponse{Body: event})
 	}
 }

@@ -59,14 +59,15 @@ func TestParityWithTheRealServer(t *testing.T) {
 		want, got := genuine.play(r), own.play(r)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf(
-				"request %d: %s %s %s/%s %s\n%s\n-real, +memory:\n%s", number, r.method, r.kind, r.name, r.sub, r.form,
+				"request %d: %s %s %s/%s %s\n%s\n-real, +memory:\n%s", number, r.method, r.kind, r.name, r.subresource,
+				r.contentType,
 				r.body, d,
 			)
 		}
 	}
 	for _, kind := range []string{widgets, gadgets, configmaps, gizmos} {
 		last := request{
-			method: http.MethodPost, kind: kind, form: plain,
+			method: http.MethodPost, kind: kind, contentType: jsonContentType,
 			body: object(kind, "last", `,"labels":{"l":"1"}`, content(kind, "")),
 		}
 		genuine.play(last)
@@ -91,7 +92,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 	t.Logf("%d requests", number)
 	t.Run("Cluster", func(t *testing.T) { playCluster(t, genuine) })
 	t.Run("Events", func(t *testing.T) { playEvents(t, genuine, own) })
-	t.Run("Parts", func(t *testing.T) { playParts(t, genuine, own) })
+	t.Run("Parts", func(t *testing.T) { playPages(t, genuine, own) })
 	t.Run("Metadata", func(t *testing.T) { playMetadata(t, genuine, own) })
 	t.Run("Names", func(t *testing.T) { playNames(t, genuine, own) })
 	t.Run("Again", func(t *testing.T) { playAgain(t, genuine, own) })

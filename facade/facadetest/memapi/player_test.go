@@ -13,15 +13,15 @@ import (
 
 // player sends the script to one server and keeps the answers in a comparable form.
 type player struct {
-	t       *testing.T
-	host    string
-	through http.RoundTripper
-	accept  string // the media types of answers
+	t         *testing.T
+	host      string
+	transport http.RoundTripper
+	accept    string // the media types of answers
 	// namespace is the namespace of all requests.
-	namespace string
-	known     map[string]identity // by kind and name
-	ordinal   map[string]int      // of versions, by their first appearance
-	uids      map[string]int
+	namespace       string
+	identities      map[string]identity // by kind and name
+	versionOrdinals map[string]int      // of versions, by their first appearance
+	uidOrdinals     map[string]int
 }
 
 // identity holds the present and previous uid and version of an object.
@@ -29,13 +29,13 @@ type identity struct{ uid, oldUID, version, oldVersion string }
 
 func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
 	return &player{
-		t: t, host: host, through: through, namespace: "default", known: map[string]identity{},
-		ordinal: map[string]int{}, uids: map[string]int{}, accept: plain,
+		t: t, host: host, transport: through, namespace: "default", identities: map[string]identity{},
+		versionOrdinals: map[string]int{}, uidOrdinals: map[string]int{}, accept: jsonContentType,
 	}
 }
 
-// outcome is the comparable part of an answer.
-type outcome struct {
+// normalizedResponse is the comparable part of an answer.
+type normalizedResponse struct {
 	Code     int
 	Warnings []string
 	Body     any
@@ -73,7 +73,7 @@ func (p *player) send(method, url, form, body string) *http.Response {
 	if form != "" {
 		r.Header.Set("Content-Type", form)
 	}
-	response, err := p.through.RoundTrip(r)
+	response, err := p.transport.RoundTrip(r)
 	if err != nil {
 		p.t.Fatalf("%s %s: %v", method, url, err)
 	}
@@ -81,19 +81,19 @@ func (p *player) send(method, url, form, body string) *http.Response {
 }
 
 // play sends one request of the script.
-func (p *player) play(r request) outcome {
+func (p *player) play(r request) normalizedResponse {
 	p.t.Helper()
 	key := r.kind + "/" + r.name
 	if r.name == "" && r.method == http.MethodPost {
 		key = r.kind + "/" + nameIn(r.body)
 	}
-	id := p.known[key]
+	id := p.identities[key]
 	body := strings.NewReplacer(
 		"{uid}", id.uid, "{rv}", id.version, "{old}", id.oldVersion, "{old-uid}", id.oldUID,
 	).Replace(r.body)
-	p.accept = cmp.Or(r.accept, plain)
-	defer func() { p.accept = plain }()
-	response := p.send(r.method, p.url(r.kind, r.version, r.name, r.sub, r.query), r.form, body)
+	p.accept = cmp.Or(r.accept, jsonContentType)
+	defer func() { p.accept = jsonContentType }()
+	response := p.send(r.method, p.url(r.kind, r.version, r.name, r.subresource, r.query), r.contentType, body)
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *player) play(r request) outcome {
 	var answer map[string]any
 	_ = json.Unmarshal(data, &answer)
 	p.rememberIdentity(key, answer)
-	return outcome{response.StatusCode, response.Header.Values("Warning"), p.normal(answer, r)}
+	return normalizedResponse{response.StatusCode, response.Header.Values("Warning"), p.normal(answer, r)}
 }
 
 func nameIn(body string) string {
@@ -117,22 +117,22 @@ func (p *player) rememberIdentity(key string, object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	version, _ := metadata["resourceVersion"].(string)
-	id := p.known[key]
+	id := p.identities[key]
 	if uid != "" && uid != id.uid {
 		id.uid, id.oldUID = uid, id.uid
 	}
 	if uid != "" && version != id.version {
 		id.version, id.oldVersion = version, id.version
 	}
-	p.known[key] = id
+	p.identities[key] = id
 }
 
 // events reads a watch until it shows the object with the given name.
-func (p *player) events(kind, query, last string) []outcome {
+func (p *player) events(kind, query, last string) []normalizedResponse {
 	p.t.Helper()
 	response := p.send(http.MethodGet, p.url(kind, "", "", "", "watch=true&"+query), "", "")
 	defer func() { _ = response.Body.Close() }()
-	var all []outcome
+	var all []normalizedResponse
 	for lines := bufio.NewReader(response.Body); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -147,7 +147,7 @@ func (p *player) events(kind, query, last string) []outcome {
 			return all
 		}
 		event["object"] = p.normal(object, request{})
-		all = append(all, outcome{Body: event})
+		all = append(all, normalizedResponse{Body: event})
 	}
 }
 

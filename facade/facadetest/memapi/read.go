@@ -34,8 +34,8 @@ func (t target) servedObject(object map[string]any) map[string]any {
 	return shown
 }
 
-// interest holds the selectors of a list or a watch.
-type interest struct {
+// objectFilter holds the selectors of a list or a watch.
+type objectFilter struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
@@ -44,17 +44,17 @@ type interest struct {
 }
 
 // parseInterest parses the selectors of a list or a watch. It refuses fields that the kind does not support.
-func (t target) parseInterest(query url.Values) (interest, error) {
+func (t target) parseInterest(query url.Values) (objectFilter, error) {
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {
-		return interest{}, apierrors.NewBadRequest(err.Error())
+		return objectFilter{}, apierrors.NewBadRequest(err.Error())
 	}
 	byFields, err := fields.ParseSelector(query.Get("fieldSelector"))
 	if err != nil {
-		return interest{}, apierrors.NewBadRequest(err.Error())
+		return objectFilter{}, apierrors.NewBadRequest(err.Error())
 	}
 	// These two fields can be selected for every kind.
-	i := interest{t.namespace, byLabels, byFields, map[string][]string{
+	i := objectFilter{t.namespace, byLabels, byFields, map[string][]string{
 		"metadata.name": {"metadata", "name"}, "metadata.namespace": {"metadata", "namespace"},
 	}}
 	for _, wanted := range byFields.Requirements() {
@@ -64,7 +64,7 @@ func (t target) parseInterest(query url.Values) (interest, error) {
 		}
 		path := t.selectorPath(wanted.Field)
 		if path == nil {
-			return interest{}, t.unselectableError(wanted.Field)
+			return objectFilter{}, t.unselectableError(wanted.Field)
 		}
 		i.selectable[wanted.Field] = path
 	}
@@ -115,14 +115,14 @@ func (t target) unselectableError(name string) error {
 }
 
 // matchesObject reports whether an object is selected. A nil object, such as the former state of a new one, is not.
-func (i interest) matchesObject(object map[string]any) bool {
+func (i objectFilter) matchesObject(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
 	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
 		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.fieldValues(object)))
 }
 
 // fieldValues returns the values of the selector's fields. A missing field counts as empty.
-func (i interest) fieldValues(object map[string]any) fields.Set {
+func (i objectFilter) fieldValues(object map[string]any) fields.Set {
 	values := fields.Set{}
 	// Values are compared as text, like in the real server.
 	for name, path := range i.selectable {
@@ -160,7 +160,7 @@ func (s *Server) listOf(t target, items []any) map[string]any {
 }
 
 // matchingObjects returns the selected objects in the order of their keys, like the real server. They are not copies.
-func (s *Server) matchingObjects(t target, wanted interest) []map[string]any {
+func (s *Server) matchingObjects(t target, wanted objectFilter) []map[string]any {
 	var all []map[string]any
 	kept := s.objects[t.groupResource()]
 	keys := make([]string, 0, len(kept))

@@ -17,7 +17,7 @@ import (
 )
 
 // mostReviews limits how often a request is reviewed again because its object has changed since the last review.
-const mostReviews = 20
+const maxReviews = 20
 
 // Reviewer takes the place of a cluster's webhooks. It is called for the mutating webhooks, then for the validating
 // ones. It returns the object to store, or nil if it does not change the object, and warnings for the client. An error
@@ -59,12 +59,12 @@ func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 // while a reviewer runs. So an attempt to serve stops at a missing verdict, and the request is served again once the
 // verdict exists.
 type reviews struct {
-	made    map[string]verdict
-	asked   map[string]int // the number of reviews by object
-	missing *missingReview
-	numbers []int          // the numbers for names and uids, which must be the same in each attempt
-	drawn   int            // how many of the numbers this attempt has used
-	deleted map[string]any // the objects of a collection that earlier attempts have deleted
+	verdicts       map[string]verdict
+	reviewCounts   map[string]int // the number of reviews by object
+	missing        *missingReview
+	numbers        []int          // the numbers for names and uids, which must be the same in each attempt
+	usedNumbers    int            // how many of the numbers this attempt has used
+	deletedObjects map[string]any // the objects of a collection that earlier attempts have deleted
 }
 
 // verdict is the combined answer of all reviewers.
@@ -99,7 +99,7 @@ func (s *Server) reviewObject(t target, mutating bool, object, before map[string
 	if before != nil {
 		key = fmt.Sprint(name, " ", metadataOf(before)["resourceVersion"])
 	}
-	known, ok := t.reviews.made[key]
+	known, ok := t.reviews.verdicts[key]
 	if !ok {
 		request, err := t.admissionRequest(object, before)
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *Server) reviewObject(t target, mutating bool, object, before map[string
 
 // admissionRequest returns the admission request for webhooks.
 func (t target) admissionRequest(object, before map[string]any) (*admissionv1.AdmissionRequest, error) {
-	dry := t.dry
+	dry := t.isDryRun
 	request := &admissionv1.AdmissionRequest{
 		UID:       types.UID(fmt.Sprint("review-of-", t.objectKey())),
 		Kind:      metav1.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind},
@@ -198,7 +198,7 @@ func (m *missingReview) askReviewers(ctx context.Context, reviewers []*reviewer)
 // serveReviewed serves a request, and repeats that after each review. It is called with the lock, and releases the lock
 // during each review.
 func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, body []byte) *http.Response {
-	known := &reviews{made: map[string]verdict{}, asked: map[string]int{}, deleted: map[string]any{}}
+	known := &reviews{verdicts: map[string]verdict{}, reviewCounts: map[string]int{}, deletedObjects: map[string]any{}}
 	for {
 		// The resource may have been removed during a review, so each attempt starts with the path.
 		t, ok := s.findTarget(parts)
@@ -209,7 +209,7 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 			return newErrorResponse(r, err)
 		}
 		// The counters start again with each attempt, but the drawn numbers remain.
-		t.partial, t.reviews, known.drawn = partial, known, 0
+		t.isMetadataOnly, t.reviews, known.usedNumbers = partial, known, 0
 		response := s.serveObjects(r, t, body)
 		missing := known.missing
 		if missing == nil {
@@ -220,11 +220,11 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 		}
 		known.missing = nil
 		// A reviewer that changes the object itself would loop forever.
-		if known.asked[missing.object]++; known.asked[missing.object] > mostReviews {
+		if known.reviewCounts[missing.object]++; known.reviewCounts[missing.object] > maxReviews {
 			return newErrorResponse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
 		}
 		// The verdict is stored; the next attempt finds it.
-		known.made[missing.key] = s.askUnlocked(r.Context(), missing)
+		known.verdicts[missing.key] = s.askUnlocked(r.Context(), missing)
 	}
 }
 
@@ -241,14 +241,14 @@ func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdic
 // same numbers, because reviewers have already seen the names.
 func (s *Server) nextNumber(t target) int {
 	if t.reviews == nil {
-		s.uids++
-		return s.uids
+		s.lastNumber++
+		return s.lastNumber
 	}
 	// The first attempt draws numbers; later ones reuse them in the same order.
-	if t.reviews.drawn == len(t.reviews.numbers) {
-		s.uids++
-		t.reviews.numbers = append(t.reviews.numbers, s.uids)
+	if t.reviews.usedNumbers == len(t.reviews.numbers) {
+		s.lastNumber++
+		t.reviews.numbers = append(t.reviews.numbers, s.lastNumber)
 	}
-	t.reviews.drawn++
-	return t.reviews.numbers[t.reviews.drawn-1]
+	t.reviews.usedNumbers++
+	return t.reviews.numbers[t.reviews.usedNumbers-1]
 }

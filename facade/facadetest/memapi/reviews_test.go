@@ -17,8 +17,8 @@ import (
 // reviewLog is a reviewer that records its requests, adds a field, and refuses deletions. During its first review of an
 // update, another client changes the object.
 type reviewLog struct {
-	server *memapi.Server
-	seen   []string
+	server  *memapi.Server
+	entries []string
 }
 
 var mapsResource = memapi.Resource{
@@ -37,8 +37,8 @@ func (l *reviewLog) review(
 	if mutating {
 		stage = "mutating "
 	}
-	l.seen = append(l.seen, stage+string(r.Operation)+" from "+before.Data["owner"]+" to "+now.Data["owner"])
-	if r.Operation == admissionv1.Update && len(l.seen) == 3 {
+	l.entries = append(l.entries, stage+string(r.Operation)+" from "+before.Data["owner"]+" to "+now.Data["owner"])
+	if r.Operation == admissionv1.Update && len(l.entries) == 3 {
 		l.server.Edit(mapsResource, "default", "a", func(object map[string]any) {
 			object["data"] = map[string]any{"owner": "theirs"}
 		})
@@ -67,11 +67,11 @@ func TestReviewers(t *testing.T) {
 	server.AddReviewer(log.review, func() bool { return alive })
 	p := newPlayer(t, "http://mem", server)
 	send := func(method, name, form, body string) int {
-		return p.play(request{method: method, kind: configmaps, name: name, form: form, body: body}).Code
+		return p.play(request{method: method, kind: configmaps, name: name, contentType: form, body: body}).Code
 	}
 	codes := []int{
-		send(http.MethodPost, "", plain, object(configmaps, "a", "", content(configmaps, "x"))),
-		send(http.MethodPatch, "a", fieldManagerKey, `{"data":{"owner":"y"}}`),
+		send(http.MethodPost, "", jsonContentType, object(configmaps, "a", "", content(configmaps, "x"))),
+		send(http.MethodPatch, "a", mergePatchType, `{"data":{"owner":"y"}}`),
 		send(http.MethodDelete, "a", "", ""),
 	}
 	if d := cmp.Diff([]int{http.StatusCreated, http.StatusOK, http.StatusForbidden}, codes); d != "" {
@@ -82,7 +82,7 @@ func TestReviewers(t *testing.T) {
 		"mutating UPDATE from x to y", "mutating UPDATE from theirs to y", "validating UPDATE from theirs to y",
 		"validating DELETE from y to ",
 	}
-	if d := cmp.Diff(want, log.seen); d != "" {
+	if d := cmp.Diff(want, log.entries); d != "" {
 		t.Errorf("the reviews, with another one for the changed object (-want, +got):\n%s", d)
 	}
 	if got, ok := server.Object(mapsResource, "default", "a")["immutable"]; !ok || got != false {
@@ -100,20 +100,20 @@ func TestReviewers(t *testing.T) {
 	remove()
 }
 
-// stampAll is a reviewer that writes the number of the review into all parts of objects.
-type stampAll struct{ number int }
+// stampingReviewer is a reviewer that writes the number of the review into all parts of objects.
+type stampingReviewer struct{ lastNumber int }
 
-func (a *stampAll) review(
+func (a *stampingReviewer) review(
 	_ context.Context, mutating bool, r *admissionv1.AdmissionRequest,
 ) ([]byte, []string, error) {
 	var object map[string]any
 	if err := json.Unmarshal(r.Object.Raw, &object); err != nil || !mutating {
 		return nil, nil, err
 	}
-	a.number++
+	a.lastNumber++
 	metadata, _ := object["metadata"].(map[string]any)
-	metadata["labels"] = map[string]any{"by": strconv.Itoa(a.number)}
-	object["spec"], object["status"] = map[string]any{"by": a.number}, map[string]any{"by": a.number}
+	metadata["labels"] = map[string]any{"by": strconv.Itoa(a.lastNumber)}
+	object["spec"], object["status"] = map[string]any{"by": a.lastNumber}, map[string]any{"by": a.lastNumber}
 	text, err := json.Marshal(object)
 	return text, nil, err
 }
@@ -122,7 +122,7 @@ func (a *stampAll) review(
 // status, or to everything else.
 func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 	server := inMemory(t)
-	server.AddReviewer(new(stampAll).review, func() bool { return true })
+	server.AddReviewer(new(stampingReviewer).review, func() bool { return true })
 	p := newPlayer(t, "http://mem", server)
 	// parts are the label, the spec and the status of the stored object.
 	parts := func() string {
@@ -138,21 +138,21 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 		{
 			"a creation drops the status that a reviewer sets",
 			request{
-				method: http.MethodPost, kind: widgets, form: plain,
+				method: http.MethodPost, kind: widgets, contentType: jsonContentType,
 				body: object(widgets, "a", "", content(widgets, "x")),
 			},
 			"map[by:1] map[by:1] <nil>",
 		},
 		{
 			"a write of the main resource drops a reviewer's status",
-			request{method: http.MethodPatch, kind: widgets, name: "a", form: fieldManagerKey,
+			request{method: http.MethodPatch, kind: widgets, name: "a", contentType: mergePatchType,
 				body: `{"spec":{"size":2}}`},
 			"map[by:2] map[by:2] <nil>",
 		},
 		{
 			"a write of the status keeps only a reviewer's status",
 			request{
-				method: http.MethodPatch, kind: widgets, name: "a", sub: "status", form: fieldManagerKey,
+				method: http.MethodPatch, kind: widgets, name: "a", subresource: "status", contentType: mergePatchType,
 				body: `{"status":{"size":3}}`,
 			},
 			"map[by:2] map[by:2] map[by:3]",

@@ -18,22 +18,22 @@ type target struct {
 	namespace, name, subresource string
 	// manager is the field manager of the request.
 	manager string
-	// partial requests the metadata of objects only.
-	partial bool
-	// managed holds the managedFields that a server-side apply has computed; nil for other requests.
-	managed any
+	// isMetadataOnly requests the metadata of objects only.
+	isMetadataOnly bool
+	// managedFields holds the managedFields that a server-side apply has computed; nil for other requests.
+	managedFields any
 	// schema is the schema of the requested version, storage that of the stored one. Both may be nil.
-	schema, storage *schemas.Version
-	// stored is the name of the stored version, and convert the conversion webhook, if the definition has one.
-	stored  string
-	convert schemas.Converter
-	// patched is the complete result of a patch. It appears in the error for unknown fields.
-	patched []byte
-	// validation is the handling of unknown fields; see metav1.FieldValidationStrict.
-	validation string
-	// dry is set for a dry run, which stores nothing.
-	dry   bool
-	notes *notes
+	schema, storageSchema *schemas.Version
+	// storageVersion is the name of the stored version, and convert the conversion webhook, if the definition has one.
+	storageVersion string
+	convert        schemas.Converter
+	// patchResult is the complete result of a patch. It appears in the error for unknown fields.
+	patchResult []byte
+	// fieldValidation is the handling of unknown fields; see metav1.FieldValidationStrict.
+	fieldValidation string
+	// isDryRun is set for a dry run, which stores nothing.
+	isDryRun bool
+	notes    *notes
 	// reviews holds the reviews of the request. It is nil for the server's own changes, which are not reviewed.
 	reviews *reviews
 	// reviewedKind is the kind of the reviewed objects, if it differs from that of the resource.

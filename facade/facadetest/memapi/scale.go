@@ -44,7 +44,7 @@ func (s *Server) serveScale(r *http.Request, t target, body []byte) (map[string]
 	}
 	// A patch is relative to the scale, and not to the object.
 	if r.Method == http.MethodPatch {
-		if body, err = t.patchedScale(formOf(r), shown, body); err != nil {
+		if body, err = t.patchedScale(contentTypeOf(r), shown, body); err != nil {
 			return nil, err
 		}
 	}
@@ -153,8 +153,9 @@ func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([
 	if err != nil {
 		return nil, internalError(err)
 	}
-	if forms := t.patchTypes(); form == applying || !slices.Contains(forms, form) {
-		return nil, unknownForm(slices.DeleteFunc(forms, func(one string) bool { return one == applying }))
+	if forms := t.patchTypes(); form == applyPatchType || !slices.Contains(forms, form) {
+		return nil, unsupportedContentType(slices.DeleteFunc(forms,
+			func(one string) bool { return one == applyPatchType }))
 	}
 	// The merge uses the Go type of a scale.
 	t.Group, t.Version, t.Kind = autoscalingv1.GroupName, "v1", "Scale"

@@ -43,8 +43,8 @@ func (t target) applySchema(object map[string]any) error {
 		texts = append(texts, fmt.Sprintf("unknown field %q", path))
 	}
 	switch {
-	case len(texts) == 0 || t.validation == metav1.FieldValidationIgnore:
-	case t.validation == metav1.FieldValidationStrict:
+	case len(texts) == 0 || t.fieldValidation == metav1.FieldValidationIgnore:
+	case t.fieldValidation == metav1.FieldValidationStrict:
 		return t.unknownFieldsError(texts)
 	default:
 		t.notes.warnings = append(t.notes.warnings, texts...)
@@ -54,9 +54,9 @@ func (t target) applySchema(object map[string]any) error {
 
 // unknownFieldsError returns the error for unknown fields. The real server reports them differently for a patch.
 func (t target) unknownFieldsError(texts []string) error {
-	if t.patched != nil {
+	if t.patchResult != nil {
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(
-			field.NewPath("patch"), string(t.patched), "strict decoding error: "+strings.Join(texts, ", "),
+			field.NewPath("patch"), string(t.patchResult), "strict decoding error: "+strings.Join(texts, ", "),
 		)})
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf(
@@ -73,13 +73,13 @@ func (t target) readStored(object map[string]any) map[string]any {
 		renameEvent(object, false)
 	}
 	// Defaults that were added to the schema later also apply to objects that were stored before.
-	if t.storage != nil {
-		t.storage.Decode(object)
-		t.storage.Default(object)
+	if t.storageSchema != nil {
+		t.storageSchema.Decode(object)
+		t.storageSchema.Default(object)
 	}
 	// The webhook converts complete objects, without defaults of the requested version.
 	if t.needsConversion() {
-		converted, err := t.convertTo(object, t.stored, t.Version)
+		converted, err := t.convertTo(object, t.storageVersion, t.Version)
 		if err != nil {
 			t.notes.failure = internalError(err)
 			return object
@@ -87,14 +87,14 @@ func (t target) readStored(object map[string]any) map[string]any {
 		object = converted
 	}
 	// Fields of the storage version that the requested one lacks are removed.
-	if t.schema != nil && t.schema != t.storage {
+	if t.schema != nil && t.schema != t.storageSchema {
 		t.schema.Decode(object)
 	}
 	return object
 }
 
 // needsConversion reports whether a webhook converts between the version of the request and the stored one.
-func (t target) needsConversion() bool { return t.convert != nil && t.Version != t.stored }
+func (t target) needsConversion() bool { return t.convert != nil && t.Version != t.storageVersion }
 
 // convertTo converts an object with the conversion webhook.
 func (t target) convertTo(object map[string]any, from, to string) (map[string]any, error) {
@@ -115,15 +115,15 @@ func (t target) convertToStored(object map[string]any) error {
 		renameEvent(object, true)
 	}
 	if t.needsConversion() {
-		converted, err := t.convertTo(object, t.Version, t.stored)
+		converted, err := t.convertTo(object, t.Version, t.storageVersion)
 		if err != nil {
 			return internalError(err)
 		}
 		clear(object)
 		maps.Copy(object, converted)
 	}
-	if t.storage != nil && t.schema != t.storage {
-		t.storage.Decode(object)
+	if t.storageSchema != nil && t.schema != t.storageSchema {
+		t.storageSchema.Decode(object)
 	}
 	return nil
 }

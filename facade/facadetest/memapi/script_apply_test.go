@@ -10,15 +10,16 @@ func applies() []request {
 	var all []request
 	by := func(manager, kind, name, sub, body, more string) {
 		all = append(all, request{
-			method: "PATCH", kind: kind, name: name, sub: sub, form: "application/apply-patch+yaml", body: body,
-			query: "fieldManager=" + manager + more, exact: true, books: true,
+			method: "PATCH", kind: kind, name: name, subresource: sub, contentType: "application/apply-patch+yaml",
+			body:  body,
+			query: "fieldManager=" + manager + more, comparesMessages: true, comparesManagedFields: true,
 		})
 	}
 	other := func(manager, method, kind, name, sub, form, body string) {
 		all = append(all, request{
-			method: method, kind: kind, name: name, sub: sub, form: form, body: body,
-			query: "fieldManager=" + manager, exact: true,
-			books: name == "ap", // memapi tracks the fields of an object from its first apply
+			method: method, kind: kind, name: name, subresource: sub, contentType: form, body: body,
+			query: "fieldManager=" + manager, comparesMessages: true,
+			comparesManagedFields: name == "ap", // memapi tracks the fields of an object from its first apply
 		})
 	}
 	apply := func(manager, spec, more string) { by(manager, gizmos, "ap", "", gizmo("ap", spec), more) }
@@ -47,12 +48,12 @@ metadata: {name: ap, labels: {of: eve}, finalizers: [example.org/eve]}
 `, "")
 	by("ann", gizmos, "ap", "", gizmo("other", `{}`), "")
 	by("ann", gizmos, "no", "", gizmo("no", `{"size":"huge"}`), "")
-	other("fay", "PATCH", gizmos, "ap", "", fieldManagerKey,
+	other("fay", "PATCH", gizmos, "ap", "", mergePatchType,
 		`{"spec":{"code":"yy"},"metadata":{"finalizers":["example.org/fay"]}}`)
-	other("fay", "PATCH", gizmos, "ap", "status", fieldManagerKey, `{"status":{"phase":"steady"}}`)
+	other("fay", "PATCH", gizmos, "ap", "status", mergePatchType, `{"status":{"phase":"steady"}}`)
 	apply("gus", `{"code":"zz"}`, "")
-	other("hal", "POST", gizmos, "", "", plain, gizmo("made", `{"size":"small","parts":[{"name":"a"}]}`))
-	other("ida", "PATCH", gizmos, "made", "", fieldManagerKey, `{"spec":{"code":"yy"}}`)
+	other("hal", "POST", gizmos, "", "", jsonContentType, gizmo("made", `{"size":"small","parts":[{"name":"a"}]}`))
+	other("ida", "PATCH", gizmos, "made", "", mergePatchType, `{"spec":{"code":"yy"}}`)
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"large","code":"zz","parts":[{"name":"b"}]}`), "")
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[{"name":"b"}]}`), "")
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[]}`), "&dryRun=All")
@@ -87,8 +88,9 @@ func rewrites() []request {
 		kind, field := one[0], one[1]
 		at := func(method, form, body, query string) {
 			all = append(all, request{
-				method: method, kind: kind, name: "books", form: form, body: body, query: query, exact: true,
-				books: true,
+				method: method, kind: kind, name: "books", contentType: form, body: body, query: query,
+				comparesMessages:      true,
+				comparesManagedFields: true,
 			})
 		}
 		of := func(fields string) string { return object(kind, "books", "", fmt.Sprintf(`%q:%s`, field, fields)) }
@@ -97,7 +99,7 @@ func rewrites() []request {
 		}
 		edit := func(form, body string) { at("PATCH", form, body, "fieldManager=editor") }
 		apply("ann", `{"size":"small","code":"xx"}`)
-		edit(fieldManagerKey, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		edit(mergePatchType, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
 		entry := func(manager, operation, field string) string {
 			return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":%q,"time":"2026-01-01T00:00:00Z",`+
 				`"fieldsType":"FieldsV1","fieldsV1":%s}`, manager, operation, versionsOf[kind], field)
@@ -109,12 +111,12 @@ func rewrites() []request {
 			`{"op":"replace","path":"/metadata/resourceVersion","value":"{old}"}]`)
 		apply("bob", `{"size":"small"}`)
 		apply("cat", `{"size":"large"}`)
-		edit(fieldManagerKey, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
-		edit(fieldManagerKey, `{"metadata":{"managedFields":[{}]}}`)
-		edit(fieldManagerKey, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		edit(mergePatchType, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
+		edit(mergePatchType, `{"metadata":{"managedFields":[{}]}}`)
+		edit(mergePatchType, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
 		apply("dan", `{"size":"large"}`)
 		apply("dan", `{"size":"small"}`)
-		edit(fieldManagerKey, `{"metadata":{"managedFields":[]}}`)
+		edit(mergePatchType, `{"metadata":{"managedFields":[]}}`)
 		at("PATCH", "application/apply-patch+yaml", of(`{}`), "fieldManager=dan&dryRun=All")
 		edit("application/json-patch+json", `[{"op":"add","path":"/metadata/managedFields","value":[`+
 			entry("bob", "Apply", both)+`]},{"op":"replace","path":"/metadata/resourceVersion","value":"{rv}"}]`)
@@ -128,22 +130,23 @@ func dryRunRequests() []request {
 	var all []request
 	at := func(method, name, form, body, query string) {
 		all = append(all, request{
-			method: method, kind: gizmos, name: name, form: form, body: body, query: query, exact: true,
+			method: method, kind: gizmos, name: name, contentType: form, body: body, query: query,
+			comparesMessages: true,
 		})
 	}
-	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "dryRun=All")
-	at("POST", "", plain, gizmo("dry", `{"size":"huge"}`), "dryRun=All")
+	at("POST", "", jsonContentType, gizmo("dry", `{"size":"small"}`), "dryRun=All")
+	at("POST", "", jsonContentType, gizmo("dry", `{"size":"huge"}`), "dryRun=All")
 	at("GET", "dry", "", "", "")
-	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "dryRun=Some")
-	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "")
-	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"large"}}`, "dryRun=All")
-	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"small"}}`, "dryRun=All")
+	at("POST", "", jsonContentType, gizmo("dry", `{"size":"small"}`), "dryRun=Some")
+	at("POST", "", jsonContentType, gizmo("dry", `{"size":"small"}`), "")
+	at("PATCH", "dry", mergePatchType, `{"spec":{"size":"large"}}`, "dryRun=All")
+	at("PATCH", "dry", mergePatchType, `{"spec":{"size":"small"}}`, "dryRun=All")
 	at("DELETE", "dry", "", "", "dryRun=All")
-	at("DELETE", "dry", plain, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, "")
-	at("PATCH", "dry", fieldManagerKey, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
+	at("DELETE", "dry", jsonContentType, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, "")
+	at("PATCH", "dry", mergePatchType, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
 	at("DELETE", "dry", "", "", "dryRun=All")
 	at("GET", "dry", "", "", "")
-	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"large"}}`, "force=true")
+	at("PATCH", "dry", mergePatchType, `{"spec":{"size":"large"}}`, "force=true")
 	return all
 }
 
@@ -153,30 +156,32 @@ func deletions() []request {
 	for _, kind := range []string{gizmos, configmaps} {
 		at := func(method, name, form, body, query string) {
 			all = append(all, request{
-				method: method, kind: kind, name: name, form: form, body: body, query: query, exact: true,
+				method: method, kind: kind, name: name, contentType: form, body: body, query: query,
+				comparesMessages: true,
 			})
 		}
 		for i, policy := range []string{"Background", "Foreground", "Orphan", "Whatever"} {
 			name := fmt.Sprintf("del%d", i)
-			at("POST", "", plain, object(kind, name, `,"labels":{"del":"1"}`, content(kind, "")), "")
+			at("POST", "", jsonContentType, object(kind, name, `,"labels":{"del":"1"}`, content(kind, "")), "")
 			at("DELETE", name, "", "", "propagationPolicy="+policy)
 			at("GET", name, "", "", "")
-			at("DELETE", name, plain, `{"propagationPolicy":"Foreground","orphanDependents":true}`, "")
-			at("DELETE", name, plain, `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`, "")
+			at("DELETE", name, jsonContentType, `{"propagationPolicy":"Foreground","orphanDependents":true}`, "")
+			at("DELETE", name, jsonContentType,
+				`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`, "")
 			at("DELETE", name, "", "", "")
 			at("DELETE", name, "", "", "orphanDependents=true")
-			at("PATCH", name, fieldManagerKey, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
-			at("PATCH", name, fieldManagerKey, `{"metadata":{"finalizers":null}}`, "")
+			at("PATCH", name, mergePatchType, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
+			at("PATCH", name, mergePatchType, `{"metadata":{"finalizers":null}}`, "")
 		}
-		at("POST", "", plain, object(kind, "many1", `,"labels":{"del":"2"}`, content(kind, "")), "")
+		at("POST", "", jsonContentType, object(kind, "many1", `,"labels":{"del":"2"}`, content(kind, "")), "")
 		held := `,"labels":{"del":"2"},"finalizers":["e.org/x"]`
-		at("POST", "", plain, object(kind, "many2", held, content(kind, "")), "")
+		at("POST", "", jsonContentType, object(kind, "many2", held, content(kind, "")), "")
 		at("DELETE", "", "", "", "labelSelector=del%3D2")
 		at("GET", "", "", "", "labelSelector=del%3D2")
-		at("PATCH", "many2", fieldManagerKey, `{"metadata":{"finalizers":null}}`, "")
+		at("PATCH", "many2", mergePatchType, `{"metadata":{"finalizers":null}}`, "")
 		at("PATCH", "del3", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"s":"1"}}}`, "")
 		at("PATCH", "del3", "text/plain", `{}`, "")
-		all[len(all)-1].exact = kind == gizmos // the message for a built-in kind differs
+		all[len(all)-1].comparesMessages = kind == gizmos // the message for a built-in kind differs
 		at("DELETE", "del3", "", "", "gracePeriodSeconds=0")
 	}
 	return all

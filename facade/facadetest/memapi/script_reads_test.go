@@ -10,10 +10,13 @@ const (
 func reads() []request {
 	var all []request
 	for _, kind := range []string{gizmos, configmaps} {
-		list := func(query string) { all = append(all, request{method: "GET", kind: kind, query: query, exact: true}) }
+		list := func(query string) {
+			all = append(all, request{method: "GET", kind: kind, query: query, comparesMessages: true})
+		}
 		form := func(method, name, sub, form, body, accept string) {
 			all = append(all, request{
-				method: method, kind: kind, name: name, sub: sub, form: form, body: body, accept: accept, exact: true,
+				method: method, kind: kind, name: name, subresource: sub, contentType: form, body: body, accept: accept,
+				comparesMessages: true,
 			})
 		}
 		for _, query := range []string{
@@ -26,15 +29,16 @@ func reads() []request {
 		} {
 			list(query)
 		}
-		all = append(all, request{method: "GET", kind: kind, name: "nobody", query: "resourceVersion=x", exact: true})
+		all = append(all, request{method: "GET", kind: kind, name: "nobody", query: "resourceVersion=x",
+			comparesMessages: true})
 		made := object(kind, "meta", `,"labels":{"m":"1"}`, content(kind, "x"))
-		form("POST", "", "", plain+"; charset=utf-8", made, "")
-		form("PATCH", "meta", "", fieldManagerKey+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
+		form("POST", "", "", jsonContentType+"; charset=utf-8", made, "")
+		form("PATCH", "meta", "", mergePatchType+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
 		form("GET", "meta", "", "", "", partialObject)
 		form("GET", "meta", "", "", "", "*/*")
 		form("GET", "nobody", "", "", "", partialObject)
 		form("GET", "", "", "", "", partialList)
-		form("PATCH", "meta", "", fieldManagerKey, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
+		form("PATCH", "meta", "", mergePatchType, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
 		form("DELETE", "meta", "", "", "", partialObject)
 	}
 	// The real server waits some seconds for this version, and its answer contains its own version.

@@ -4,8 +4,8 @@ import "fmt"
 
 // gizmos have a schema and two versions.
 const (
-	gizmos      = "gizmos"
-	formerGizmo = "v1beta1"
+	gizmos             = "gizmos"
+	formerGizmoVersion = "v1beta1"
 )
 
 func gizmo(name, spec string) string {
@@ -53,7 +53,8 @@ func specs() []string {
 func schemas() []request {
 	var all []request
 	post := func(body, query string) {
-		all = append(all, request{method: "POST", kind: gizmos, form: plain, body: body, query: query, exact: true})
+		all = append(all, request{method: "POST", kind: gizmos, contentType: jsonContentType, body: body, query: query,
+			comparesMessages: true})
 	}
 	for i, spec := range specs() {
 		post(gizmo(fmt.Sprintf("s%d", i), spec), "")
@@ -66,7 +67,8 @@ func schemas() []request {
 	post(`{"apiVersion":"memapi.example.org/v1","kind":"Gizmo","metadata":{"name":"x","labels":{"a":1}},"spec":{}}`, "")
 	at := func(method, sub, form, body, query string) {
 		all = append(all, request{
-			method: method, kind: gizmos, name: "a", sub: sub, form: form, body: body, query: query, exact: true,
+			method: method, kind: gizmos, name: "a", subresource: sub, contentType: form, body: body, query: query,
+			comparesMessages: true,
 		})
 	}
 	post(gizmo("a", `{"size":"small","code":"abc"}`), "")
@@ -75,22 +77,22 @@ func schemas() []request {
 		`{"spec":{"deep":{"level":null,"colour":"red"}}}`, `{"spec":{"replicas":0,"code":"X"}}`, `{"spec":null}`,
 		`{"status":{"phase":"ready"}}`, `{"spec":{"replicas":4},"status":{"phase":"wrong"}}`, `{"unknown":1}`,
 	} {
-		at("PATCH", "", fieldManagerKey, body, "")
+		at("PATCH", "", mergePatchType, body, "")
 	}
-	at("PATCH", "", fieldManagerKey, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
-	all[len(all)-1].exact = false // the message contains the whole object with its times
+	at("PATCH", "", mergePatchType, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
+	all[len(all)-1].comparesMessages = false // the message contains the whole object with its times
 	for _, body := range []string{
 		`{"status":{"phase":"wrong"}}`, `{"status":{"phase":"ready","what":1}}`, `{"status":{}}`, `{"status":"x"}`,
 		`{"status":null}`, `{"spec":{"size":"huge"},"status":{"phase":"steady"}}`, `{"status":{"count":null}}`,
 	} {
-		at("PATCH", "status", fieldManagerKey, body, "")
+		at("PATCH", "status", mergePatchType, body, "")
 	}
-	at("PATCH", "", listing, `[{"op":"replace","path":"/spec/size","value":"huge"}]`, "")
-	at("PATCH", "", listing, `[{"op":"add","path":"/spec/unknown","value":1}]`, "")
+	at("PATCH", "", jsonPatchType, `[{"op":"replace","path":"/spec/size","value":"huge"}]`, "")
+	at("PATCH", "", jsonPatchType, `[{"op":"add","path":"/spec/unknown","value":1}]`, "")
 	for _, query := range []string{
 		"fieldSelector=spec.size%3Dsmall", "fieldSelector=spec.size%21%3Dsmall", "fieldSelector=spec.code%3Dabc",
 	} {
-		all = append(all, request{method: "GET", kind: gizmos, query: query, exact: true})
+		all = append(all, request{method: "GET", kind: gizmos, query: query, comparesMessages: true})
 	}
 	return append(all, versions()...)
 }
@@ -100,7 +102,8 @@ func versions() []request {
 	var all []request
 	at := func(method, version, name, form, body string) {
 		all = append(all, request{
-			method: method, kind: gizmos, version: version, name: name, form: form, body: body, exact: true,
+			method: method, kind: gizmos, version: version, name: name, contentType: form, body: body,
+			comparesMessages: true,
 		})
 	}
 	former := func(name, spec string) string {
@@ -108,18 +111,18 @@ func versions() []request {
 			`{"apiVersion":"memapi.example.org/v1beta1","kind":"Gizmo","metadata":{"name":%q},"spec":%s}`, name, spec,
 		)
 	}
-	at("GET", formerGizmo, "a", "", "")
-	at("POST", formerGizmo, "", plain, former("f", `{"size":"huge","former":"x","code":"abc"}`))
+	at("GET", formerGizmoVersion, "a", "", "")
+	at("POST", formerGizmoVersion, "", jsonContentType, former("f", `{"size":"huge","former":"x","code":"abc"}`))
 	at("GET", "", "f", "", "")
-	at("GET", formerGizmo, "f", "", "")
-	at("PATCH", "", "f", fieldManagerKey, `{"metadata":{"labels":{"l":"1"}}}`)
-	at("PATCH", "", "f", fieldManagerKey, `{"spec":{"code":"XX"}}`)
-	at("PATCH", "", "f", fieldManagerKey, `{"spec":{"code":"xx"}}`)
-	at("PATCH", formerGizmo, "f", fieldManagerKey, `{"spec":{"former":"y"}}`)
-	at("PATCH", formerGizmo, "f", fieldManagerKey, `{"spec":{"replicas":6}}`)
-	at("PATCH", formerGizmo, "a", fieldManagerKey, `{"spec":{"replicas":6}}`)
+	at("GET", formerGizmoVersion, "f", "", "")
+	at("PATCH", "", "f", mergePatchType, `{"metadata":{"labels":{"l":"1"}}}`)
+	at("PATCH", "", "f", mergePatchType, `{"spec":{"code":"XX"}}`)
+	at("PATCH", "", "f", mergePatchType, `{"spec":{"code":"xx"}}`)
+	at("PATCH", formerGizmoVersion, "f", mergePatchType, `{"spec":{"former":"y"}}`)
+	at("PATCH", formerGizmoVersion, "f", mergePatchType, `{"spec":{"replicas":6}}`)
+	at("PATCH", formerGizmoVersion, "a", mergePatchType, `{"spec":{"replicas":6}}`)
 	at("GET", "", "a", "", "")
-	at("POST", "", "", plain, former("g", `{"size":"small"}`))
-	at("GET", formerGizmo, "", "", "")
+	at("POST", "", "", jsonContentType, former("g", `{"size":"small"}`))
+	at("GET", formerGizmoVersion, "", "", "")
 	return all
 }

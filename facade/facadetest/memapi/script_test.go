@@ -8,23 +8,23 @@ import (
 // request is one line of the script. {uid} and {rv} stand for the uid and the version of the object, {old} for its
 // previous version.
 type request struct {
-	method, kind, name, sub string
-	form, body              string
-	query                   string
+	method, kind, name, subresource string
+	contentType, body               string
+	query                           string
 	// accept lists the media types of the answer, if it is not plain JSON.
 	accept string
 	// version is the version of the API, if it is not v1.
 	version string
-	// exact compares the messages of refusals, not only their reasons and fields.
-	exact bool
-	// books compares managedFields as well.
-	books bool
+	// comparesMessages compares the messages of refusals, not only their reasons and fields.
+	comparesMessages bool
+	// comparesManagedFields compares managedFields as well.
+	comparesManagedFields bool
 }
 
 const (
-	fieldManagerKey = "application/merge-patch+json"
-	listing         = "application/json-patch+json"
-	plain           = "application/json"
+	mergePatchType  = "application/merge-patch+json"
+	jsonPatchType   = "application/json-patch+json"
+	jsonContentType = "application/json"
 )
 
 // The kinds of the script: one with a status subresource, one without, and a built-in one.
@@ -62,25 +62,26 @@ func object(kind, name, metadata, rest string) string {
 // requestsOfKind returns the fixed requests for each kind, valid and invalid ones.
 func requestsOfKind(kind string) []request {
 	at := func(method, sub, form, body string) request {
-		return request{method: method, kind: kind, name: "a", sub: sub, form: form, body: body}
+		return request{method: method, kind: kind, name: "a", subresource: sub, contentType: form, body: body}
 	}
-	merge := func(body string) request { return at("PATCH", "", fieldManagerKey, body) }
-	status := func(body string) request { return at("PATCH", "status", fieldManagerKey, body) }
-	json := func(body string) request { return at("PATCH", "", listing, body) }
+	merge := func(body string) request { return at("PATCH", "", mergePatchType, body) }
+	status := func(body string) request { return at("PATCH", "status", mergePatchType, body) }
+	json := func(body string) request { return at("PATCH", "", jsonPatchType, body) }
 	finalizers := `,"finalizers":["example.org/hold"]`
 	return []request{
 		at("GET", "", "", ""), merge(`{}`), at("DELETE", "", "", ""), at(
-			"PUT", "", plain, object(kind, "a", "", content(kind, "x")),
+			"PUT", "", jsonContentType, object(kind, "a", "", content(kind, "x")),
 		),
-		{method: "POST", kind: kind, form: plain, body: object(kind, "A_", "", content(kind, "x"))},
-		{method: "POST", kind: kind, form: plain, body: object(
+		{method: "POST", kind: kind, contentType: jsonContentType, body: object(kind, "A_", "", content(kind, "x"))},
+		{method: "POST", kind: kind, contentType: jsonContentType, body: object(
 			kind, "a", `,"labels":{"bad key":"x"}`, content(kind, "x"),
 		)},
-		{method: "POST", kind: kind, form: plain, body: object(
+		{method: "POST", kind: kind, contentType: jsonContentType, body: object(
 			kind, "a", `,"resourceVersion":"5"`, content(kind, "x"),
 		)},
-		{method: "POST", kind: kind, form: plain, body: object(kind, "a", `,"labels":{"l":"1"}`, content(kind, "x"))},
-		{method: "POST", kind: kind, form: plain, body: object(kind, "a", "", content(kind, "x"))},
+		{method: "POST", kind: kind, contentType: jsonContentType,
+			body: object(kind, "a", `,"labels":{"l":"1"}`, content(kind, "x"))},
+		{method: "POST", kind: kind, contentType: jsonContentType, body: object(kind, "a", "", content(kind, "x"))},
 		at("GET", "", "", ""),
 		merge(`{}`), merge(`{"metadata":{"labels":{"l":"1"}}}`), merge(`{"metadata":{"labels":{"l":"2"}}}`), merge(
 			`{"metadata":{"labels":{"l":null}}}`,
@@ -116,12 +117,12 @@ func requestsOfKind(kind string) []request {
 				`{"op":"remove","path":"/metadata/finalizers"}]`,
 		),
 		json(`[{"op":"remove","path":"/metadata/nowhere"}]`), json(`[]`),
-		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{old}"`, content(kind, "z"))),
-		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{rv}"`+finalizers, content(kind, "z"))),
-		at("PUT", "", plain, object(kind, "a", `,"resourceVersion":"{rv}"`+finalizers, content(kind, "z"))),
-		at("DELETE", "", plain, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"other"}}`),
+		at("PUT", "", jsonContentType, object(kind, "a", `,"resourceVersion":"{old}"`, content(kind, "z"))),
+		at("PUT", "", jsonContentType, object(kind, "a", `,"resourceVersion":"{rv}"`+finalizers, content(kind, "z"))),
+		at("PUT", "", jsonContentType, object(kind, "a", `,"resourceVersion":"{rv}"`+finalizers, content(kind, "z"))),
+		at("DELETE", "", jsonContentType, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"other"}}`),
 		at(
-			"DELETE", "", plain,
+			"DELETE", "", jsonContentType,
 			`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"{old}"}}`,
 		),
 		at("DELETE", "", "", ""), at("DELETE", "", "", ""), merge(
@@ -130,19 +131,20 @@ func requestsOfKind(kind string) []request {
 		merge(`{"metadata":{"annotations":{"e/d":"1"}}}`), merge(
 			`{"metadata":{"finalizers":[],"annotations":{"e/d":"2"}}}`,
 		), at("GET", "", "", ""),
-		{method: "POST", kind: kind, form: plain, body: object(kind, "a", "", content(kind, "again"))},
+		{method: "POST", kind: kind, contentType: jsonContentType, body: object(kind, "a", "", content(kind, "again"))},
 		merge(`{"metadata":{"uid":"{old-uid}","annotations":{"e/a":"1"}}}`),
-		{method: "POST", kind: kind, form: plain, body: fmt.Sprintf(
+		{method: "POST", kind: kind, contentType: jsonContentType, body: fmt.Sprintf(
 			`{"apiVersion":%q,"kind":%q,"metadata":{"generateName":"g-"},%s}`, versionsOf[kind], kindsOf[kind],
 			content(kind, "x"),
 		)},
-		{method: "POST", kind: kind, form: plain, body: object(kind, "b", `,"labels":{"l":"1"}`, content(kind, "x"))},
+		{method: "POST", kind: kind, contentType: jsonContentType,
+			body: object(kind, "b", `,"labels":{"l":"1"}`, content(kind, "x"))},
 
 		{method: "GET", kind: kind}, {method: "GET", kind: kind, query: "labelSelector=l%3D1"}, {
 			method: "GET", kind: kind, query: "fieldSelector=metadata.name%3Da",
 		},
 		at(
-			"DELETE", "", plain, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"{uid}"}}`,
+			"DELETE", "", jsonContentType, `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"{uid}"}}`,
 		), {method: "GET", kind: kind},
 	}
 }
@@ -158,11 +160,11 @@ func randomScript(seed uint64, length int) []request {
 		metadata := one(`"labels":{"l":"1"}`, `"labels":{"l":"2"}`, `"annotations":{"e/a":"1"}`,
 			`"annotations":{"e/a":null}`,
 			`"finalizers":["example.org/x"]`, `"finalizers":null`, `"finalizers":["example.org/y"]`)
-		r := request{method: "PATCH", kind: kind, name: name, form: fieldManagerKey}
+		r := request{method: "PATCH", kind: kind, name: name, contentType: mergePatchType}
 		switch luck.IntN(6) {
 		case 0:
 			r = request{
-				method: "POST", kind: kind, form: plain,
+				method: "POST", kind: kind, contentType: jsonContentType,
 				body: object(kind, name, one("", `,"finalizers":["example.org/x"]`), content(kind, one("a", "b"))),
 			}
 		case 1:
@@ -172,9 +174,9 @@ func randomScript(seed uint64, length int) []request {
 		case 3:
 			r.body = fmt.Sprintf(`{%s}`, content(kind, one("a", "b", "c")))
 		case 4:
-			r.sub, r.body = "status", fmt.Sprintf(`{"status":{"phase":%q}}`, one("a", "b"))
+			r.subresource, r.body = "status", fmt.Sprintf(`{"status":{"phase":%q}}`, one("a", "b"))
 		default:
-			r.method, r.form = "PUT", plain
+			r.method, r.contentType = "PUT", jsonContentType
 			r.body = object(
 				kind, name,
 				one(

@@ -38,21 +38,22 @@ type Server struct {
 	// mu guards all fields. It is held while a request is served, but not while reviewers or hooks run.
 	mu        sync.Mutex
 	resources []Resource
-	objects   map[schema.GroupResource]map[string]map[string]any // by "namespace/name", without apiVersion and kind
-	history   []event
-	compacted int64 // older changes are no longer in the history
-	version   int64
-	uids      int
-	changed   chan struct{} // closed and replaced with every change
-	admission Admission
-	reviewers []*reviewer
-	schemas   map[schema.GroupResource]*schemas.Definition
-	books     map[fieldManagerKey]*managedfields.FieldManager
-	forgotten map[any]bool // the uids of objects whose managedFields a request has removed
-	collector *collector   // nil if garbage is not collected
-	pages     map[string]page
-	pageNames []string // in the order of their creation
-	pageCount int
+	// by "namespace/name", without apiVersion and kind
+	objects              map[schema.GroupResource]map[string]map[string]any
+	history              []event
+	compactedVersion     int64 // older changes are no longer in the history
+	version              int64
+	lastNumber           int
+	changed              chan struct{} // closed and replaced with every change
+	admission            Admission
+	reviewers            []*reviewer
+	schemas              map[schema.GroupResource]*schemas.Definition
+	fieldManagers        map[fieldManagerKey]*managedfields.FieldManager
+	clearedManagedFields map[any]bool // the uids of objects whose managedFields a request has removed
+	collector            *collector   // nil if garbage is not collected
+	pages                map[string]page
+	pageNames            []string // in the order of their creation
+	pageCount            int
 	// historyLimit is set by LimitHistory; 0 keeps everything.
 	historyLimit int
 	extensions   Extensions
@@ -110,8 +111,9 @@ func New() *Server {
 	// The version does not start at 0, because a resource version of "0" has a special meaning in reads.
 	s := &Server{
 		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
-		schemas: map[schema.GroupResource]*schemas.Definition{},
-		books:   map[fieldManagerKey]*managedfields.FieldManager{}, pages: map[string]page{}, forgotten: map[any]bool{},
+		schemas:       map[schema.GroupResource]*schemas.Definition{},
+		fieldManagers: map[fieldManagerKey]*managedfields.FieldManager{}, pages: map[string]page{},
+		clearedManagedFields: map[any]bool{},
 	}
 	for _, r := range BuiltIn() {
 		s.installResource(r)

@@ -62,17 +62,17 @@ func (t target) otherName(name string) error {
 
 // patchObject changes an object with the body of a request. A server-side apply also creates it.
 func (s *Server) patchObject(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
-	form := formOf(r)
+	form := contentTypeOf(r)
 	// The accepted formats depend on the kind.
 	if forms := t.patchTypes(); !slices.Contains(forms, form) {
-		return nil, 0, unknownForm(forms)
+		return nil, 0, unsupportedContentType(forms)
 	}
 	before, ok := s.objects[t.groupResource()][t.objectKey()]
 	switch {
-	case form == applying && ok:
+	case form == applyPatchType && ok:
 		object, err = s.applyDeclaration(t, r.URL.Query(), data)
 		return object, http.StatusOK, err
-	case form == applying:
+	case form == applyPatchType:
 		object, err = s.applyDeclaration(t, r.URL.Query(), data)
 		return object, http.StatusCreated, err
 	case !ok:
@@ -83,10 +83,10 @@ func (s *Server) patchObject(r *http.Request, t target, data []byte) (object map
 	if err != nil {
 		return nil, 0, err
 	}
-	if t.patched, err = t.applyPatch(form, document, data); err != nil {
+	if t.patchResult, err = t.applyPatch(form, document, data); err != nil {
 		return nil, 0, err
 	}
-	if object, err = t.parseObject(t.patched); err != nil {
+	if object, err = t.parseObject(t.patchResult); err != nil {
 		return nil, 0, err
 	}
 	object, err = s.replaceObject(t, before, object)
@@ -125,11 +125,11 @@ func (t target) patchTypes() []string {
 	if _, err := t.goType(); err == nil {
 		forms = append(forms, string(types.StrategicMergePatchType))
 	}
-	return append(forms, applying)
+	return append(forms, applyPatchType)
 }
 
-// unknownForm returns the error for a patch with an unsupported content type.
-func unknownForm(known []string) error {
+// unsupportedContentType returns the error for a patch with an unsupported content type.
+func unsupportedContentType(known []string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
 		Reason: metav1.StatusReasonUnsupportedMediaType,
@@ -293,7 +293,7 @@ func (t target) changesGeneration(before, object map[string]any) bool {
 	counted := ""
 	// A request to a subresource never counts changes of metadata.
 	if n, ok := t.nativeKind(); ok && t.subresource == "" {
-		counted = n.counts
+		counted = n.generationField
 	}
 	for _, one := range []map[string]any{a, b} {
 		// Nothing else of the metadata is compared.

@@ -23,10 +23,10 @@ const bookmarkInterval = time.Minute
 // event is one change. The field before is nil for an addition. For a deletion, after is nil and last is the final
 // state.
 type event struct {
-	version             int64
-	of                  schema.GroupResource
-	before, after, last map[string]any
-	by                  author
+	version                   int64
+	resource                  schema.GroupResource
+	before, after, finalState map[string]any
+	author                    author
 }
 
 // recordChange appends a change to the history and wakes up the watches.
@@ -43,20 +43,20 @@ func (s *Server) recordChange(t target, before, after, last map[string]any) {
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history, s.compacted = nil, s.version
+	s.history, s.compactedVersion = nil, s.version
 }
 
 // watchEventFor returns the type and the object of the watch event for a change, for a watch with these selectors. The
 // type is empty if the watch does not show the change.
-func (e event) watchEventFor(wanted interest) (kind string, object map[string]any) {
+func (e event) watchEventFor(wanted objectFilter) (kind string, object map[string]any) {
 	was, is := wanted.matchesObject(e.before), wanted.matchesObject(e.after)
 	switch {
 	case is && was:
 		return "MODIFIED", e.after
 	case is:
 		return "ADDED", e.after
-	case was && e.last != nil:
-		return "DELETED", e.last
+	case was && e.finalState != nil:
+		return "DELETED", e.finalState
 	case was:
 		// The object no longer matches the selectors. As in the real server, the event has the last matching state with
 		// the version of the change.
@@ -72,12 +72,12 @@ func (e event) watchEventFor(wanted interest) (kind string, object map[string]an
 type stream struct {
 	*Server
 	target
-	wanted  interest
-	from    int64
-	initial []map[string]any // the objects at the start of the watch
-	marks   bool             // the client accepts bookmarks
-	ends    bool             // a bookmark must mark the end of the initial objects
-	out     *io.PipeWriter
+	filter           objectFilter
+	lastVersion      int64
+	initialObjects   []map[string]any // the objects at the start of the watch
+	acceptsBookmarks bool             // the client accepts bookmarks
+	isStreamingList  bool             // a bookmark must mark the end of the initial objects
+	out              *io.PipeWriter
 }
 
 // startWatch starts a watch. Its goroutine runs until the client closes the body, the context ends, the watch's timeout
@@ -94,19 +94,19 @@ func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 	// The pipe does not buffer: the goroutine writes as fast as the client reads.
 	in, out := io.Pipe()
 	w := &stream{
-		Server: s, target: t, wanted: wanted, from: s.version, out: out,
-		marks: query.Get("allowWatchBookmarks") == "true",
+		Server: s, target: t, filter: wanted, lastVersion: s.version, out: out,
+		acceptsBookmarks: query.Get("allowWatchBookmarks") == "true",
 	}
 	// Without a version, or with "0", a watch starts with the current objects as additions.
 	asked := query.Get("resourceVersion")
-	w.ends = query.Get("sendInitialEvents") == "true"
-	if w.ends || asked == "" || asked == "0" {
-		w.initial = s.matchingObjects(t, wanted)
-	} else if w.from, err = parseVersion(asked); err != nil {
+	w.isStreamingList = query.Get("sendInitialEvents") == "true"
+	if w.isStreamingList || asked == "" || asked == "0" {
+		w.initialObjects = s.matchingObjects(t, wanted)
+	} else if w.lastVersion, err = parseVersion(asked); err != nil {
 		return newErrorResponse(r, internalError(err))
-	} else if w.from < s.compacted {
+	} else if w.lastVersion < s.compactedVersion {
 		return newErrorResponse(r, apierrors.NewResourceExpired(
-			fmt.Sprintf("too old resource version: %d (%d)", w.from, s.compacted),
+			fmt.Sprintf("too old resource version: %d (%d)", w.lastVersion, s.compactedVersion),
 		))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -117,16 +117,16 @@ func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 		defer cancel()
 		_ = out.CloseWithError(w.sendEvents(ctx))
 	}()
-	return newResponse(r, http.StatusOK, body{in, cancel}, -1)
+	return newResponse(r, http.StatusOK, watchBody{in, cancel}, -1)
 }
 
-// body is the body of a watch. Closing it ends the watch.
-type body struct {
+// watchBody is the body of a watch. Closing it ends the watch.
+type watchBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc
 }
 
-func (b body) Close() error {
+func (b watchBody) Close() error {
 	b.cancel()
 	return b.PipeReader.Close()
 }
@@ -140,14 +140,14 @@ func watchTimeout(query url.Values) time.Duration {
 // sendEvents sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server
 // does.
 func (w *stream) sendEvents(ctx context.Context) error {
-	for _, object := range w.initial {
+	for _, object := range w.initialObjects {
 		if err := w.sendObject("ADDED", object); err != nil {
 			return err
 		}
 	}
 	// Clients of streaming lists wait for this bookmark.
-	if w.ends {
-		if err := w.sendBookmark(w.from, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
+	if w.isStreamingList {
+		if err := w.sendBookmark(w.lastVersion, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 			return err
 		}
 	}
@@ -160,14 +160,14 @@ func (w *stream) sendEvents(ctx context.Context) error {
 			return w.sendStatus(apierrors.NewResourceExpired("the watch has not kept up with the changes"))
 		}
 		for _, e := range events {
-			if kind, object := e.watchEventFor(w.wanted); kind != "" {
+			if kind, object := e.watchEventFor(w.filter); kind != "" {
 				if err := w.sendObject(kind, object); err != nil {
 					return err
 				}
 			}
 		}
 		// All changes up to this version were sent.
-		w.from = version
+		w.lastVersion = version
 		// The resource was removed, so the watch ends.
 		if !served {
 			return io.EOF
@@ -203,15 +203,15 @@ func (w *stream) pendingChanges() (served bool, changed <-chan struct{}, events 
 	// The resource may have been removed while the watch was waiting.
 	_, served = w.findResource(w.groupVersion(), w.Plural)
 	// Without a limit, only Compact drops changes. It requires that running watches have received all of them.
-	if s := w.Server; s.historyLimit > 0 && w.from < s.compacted {
+	if s := w.Server; s.historyLimit > 0 && w.lastVersion < s.compactedVersion {
 		return served, w.changed, nil, -1
 	}
 	// The history is sorted by version.
 	first, _ := slices.BinarySearchFunc(
-		w.history, w.from+1, func(e event, version int64) int { return int(e.version - version) },
+		w.history, w.lastVersion+1, func(e event, version int64) int { return int(e.version - version) },
 	)
 	for _, e := range w.history[first:] {
-		if e.of == w.groupResource() {
+		if e.resource == w.groupResource() {
 			events = append(events, e)
 		}
 	}
@@ -220,7 +220,7 @@ func (w *stream) pendingChanges() (served bool, changed <-chan struct{}, events 
 
 // sendBookmark sends a bookmark, if the client accepts bookmarks.
 func (w *stream) sendBookmark(version int64, annotations map[string]any) error {
-	if !w.marks {
+	if !w.acceptsBookmarks {
 		return nil
 	}
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(version, 10)}

@@ -86,7 +86,7 @@ func resolveKind(ctx context.Context, config *rest.Config, word string) (discove
 	if err != nil {
 		return discovery.Resource{}, fmt.Errorf("connecting to the API server: %w", err)
 	}
-	api := discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
+	api := discovery.TimeoutGetter{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
 	found, err := discovery.NewInquiry(api, nil).Resolve(ctx, selector, nil)
 	switch all := append(slices.Clone(found.Served), found.Ambiguous...); {
 	case discovery.IsUnserved(err), err == nil && len(all) == 0:

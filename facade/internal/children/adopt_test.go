@@ -33,12 +33,12 @@ func owner() *unstructured.Unstructured {
 
 func TestAdopt(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		keeper *children.Keeper
-		child  string // its namespace
-		want   map[string]string
-		logs   int
-		fails  bool
+		reason    string
+		keeper    *children.Keeper
+		child     string // its namespace
+		want      map[string]string
+		logs      int
+		wantError bool
 	}{
 		"Labels": {
 			"a child gets the labels of its owner, except the parent label", &children.Keeper{Prefix: prefix}, "",
@@ -69,10 +69,10 @@ func TestAdopt(t *testing.T) {
 			parent := owner()
 			child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: tc.child}}
 			err := tc.keeper.Adopt(parent, []any{child}, nil, log)
-			if (err != nil) != tc.fails || logs != tc.logs {
+			if (err != nil) != tc.wantError || logs != tc.logs {
 				t.Errorf("%s: Adopt(): %v, %d lines", tc.reason, err, logs)
 			}
-			if d := cmp.Diff(tc.want, child.Labels, cmpopts.EquateEmpty()); d != "" && !tc.fails {
+			if d := cmp.Diff(tc.want, child.Labels, cmpopts.EquateEmpty()); d != "" && !tc.wantError {
 				t.Errorf("%s: labels -want, +got:\n%s", tc.reason, d)
 			}
 			if d := cmp.Diff(owner(), parent); d != "" {
@@ -106,7 +106,7 @@ func TestCheckWait(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
-	keeper := &children.Keeper{Owned: &owned.Children{}}
+	keeper := &children.Keeper{OwnedChildren: &owned.Children{}}
 	w := owned.ChildWait{Kind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: "c"}
 	far := time.Now().Add(time.Hour)
 	for name, tc := range map[string]struct {
@@ -132,11 +132,11 @@ func TestAwait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := keeper.EvaluateWait(w, "ns", tc.former, time.Minute)
-			if err != nil || got.Reached || got.Found || (got.Pending != nil) != tc.isPending {
+			if err != nil || got.IsSatisfied || got.Exists || (got.Pending != nil) != tc.isPending {
 				t.Fatalf("%s: Await(): %+v, %v", tc.reason, got, err)
 			}
-			if got.Described != tc.describedAs {
-				t.Errorf("%s: described as %q, want %q", tc.reason, got.Described, tc.describedAs)
+			if got.Description != tc.describedAs {
+				t.Errorf("%s: described as %q, want %q", tc.reason, got.Description, tc.describedAs)
 			}
 			if got.Pending != nil && got.Pending.Delay > time.Minute {
 				t.Errorf("%s: delayed by %s, want a minute at most", tc.reason, got.Pending.Delay)

@@ -17,7 +17,7 @@ import (
 
 // tries is the number of attempts to apply or create a child if another client replaces or creates the object
 // meanwhile.
-const tries = 3
+const maxAttempts = 3
 
 // uidField is the field that the API server names in its answer if the uid in a request does not match the object. The
 // uid makes the request conditional.
@@ -50,10 +50,10 @@ func (k *Keeper) applyChild(
 		switch {
 		// The object was replaced under the same name. The next attempt reads the new object and checks whether it is a
 		// child.
-		case isUIDMismatch(err) && attempt < tries:
+		case isUIDMismatch(err) && attempt < maxAttempts:
 			uid = ""
-		case asFixedError(err) != nil:
-			return nil, "", asFixedError(err)
+		case asImmutableFieldError(err) != nil:
+			return nil, "", asImmutableFieldError(err)
 		case err != nil:
 			return nil, "", fmt.Errorf("applying it: %w", err)
 		// An apply to an object in deletion succeeds, but the object disappears. A temporary error leads to another
@@ -109,7 +109,7 @@ func (k *Keeper) getMetadata(
 ) (*metav1.PartialObjectMetadata, error) {
 	held := &metav1.PartialObjectMetadata{}
 	held.SetGroupVersionKind(child.versionedKind(version))
-	return held, k.Live.Get(ctx, child.namespacedName(), held)
+	return held, k.APIReader.Get(ctx, child.namespacedName(), held)
 }
 
 // getAnyVersion reads the metadata like [Keeper.getMetadata], in the given version or in another one that the cluster
@@ -195,7 +195,7 @@ func (k *Keeper) deleteListed(ctx context.Context, parent map[string]any, child 
 	case !k.isProven(parent, held, known.uid):
 		log.Info("Leaving an object that is no child of this one any more")
 		return nil
-	case known.retained && known.uid != "", k.retainedBy(held) != "":
+	case known.isRetained && known.uid != "", k.retainedBy(held) != "":
 		log.Info("Leaving a child that is not declared any more, as it is to be retained")
 		return nil
 	// Its finalizers run; another delete request has no effect.

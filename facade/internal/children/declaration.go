@@ -22,12 +22,12 @@ type Declaration struct {
 	handler DeclaringHandler
 
 	// mu guards the fields below. It is not held during requests.
-	mu       sync.Mutex
-	ended    bool
-	wanted   childSet
-	contents map[identity]contentDigest // the digests of the wanted children
-	absent   childSet                   // the wanted children that could not be applied
-	failed   bool                       // some declaration was invalid, so the set is incomplete
+	mu                sync.Mutex
+	hasEnded          bool
+	declaredChildren  childSet
+	contents          map[identity]contentDigest // the digests of the wanted children
+	unappliedChildren childSet                   // the wanted children that could not be applied
+	isIncomplete      bool                       // some declaration was invalid, so the set is incomplete
 }
 
 // NewDeclaration starts the declaration for one call of a handler. The set is empty at first: if the handler declares
@@ -35,7 +35,7 @@ type Declaration struct {
 func (k *Keeper) NewDeclaration(parent Parent, handler DeclaringHandler) *Declaration {
 	return &Declaration{
 		keeper: k, parent: parent, handler: handler,
-		wanted: childSet{}, contents: map[identity]contentDigest{}, absent: childSet{},
+		declaredChildren: childSet{}, contents: map[identity]contentDigest{}, unappliedChildren: childSet{},
 	}
 }
 
@@ -50,7 +50,7 @@ func (d *Declaration) Ensure(ctx context.Context, given []any) error {
 	}
 	return errors.Join(err, d.keeper.runPass(ctx, d.parent, d.handler, func(p *pass) error {
 		err := p.applyAndPrune(ctx, all, wanted, nil)
-		d.notePresent(p.present)
+		d.notePresent(p.appliedChildren)
 		return err
 	}))
 }
@@ -63,7 +63,7 @@ func (d *Declaration) addChildren(
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// A goroutine of the handler can outlive the call.
-	if d.ended {
+	if d.hasEnded {
 		return nil, nil, errEnded
 	}
 	var failed []error
@@ -72,7 +72,7 @@ func (d *Declaration) addChildren(
 		before, twice := d.contents[child.identity]
 		if twice = twice && before != child.content; twice {
 			failed = append(failed, fmt.Errorf("%s is %s, which an earlier call of Ensure has declared otherwise: "+
-				"declare it once, or the same again", child.place, child.identity))
+				"declare it once, or the same again", child.position, child.identity))
 			delete(wanted, child.identity)
 		}
 		return twice
@@ -80,10 +80,11 @@ func (d *Declaration) addChildren(
 	for _, child := range all {
 		d.contents[child.identity] = child.content
 	}
-	d.wanted, d.absent = d.wanted.mergedWith(wanted), d.absent.mergedWith(wanted)
+	d.declaredChildren, d.unappliedChildren = d.declaredChildren.mergedWith(wanted),
+		d.unappliedChildren.mergedWith(wanted)
 	err := errors.Join(append([]error{invalid}, failed...)...)
 	// An error stays, even if the handler ignores it: [Declaration.EndCall] must not delete anything then.
-	d.failed = d.failed || err != nil
+	d.isIncomplete = d.isIncomplete || err != nil
 	return all, wanted, err
 }
 
@@ -91,7 +92,7 @@ func (d *Declaration) addChildren(
 func (d *Declaration) notePresent(present childSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.absent = d.absent.without(present)
+	d.unappliedChildren = d.unappliedChildren.without(present)
 }
 
 // EndCall ends the call after it has succeeded. It deletes the children that the handler declared in an earlier call
@@ -100,8 +101,8 @@ func (d *Declaration) notePresent(present childSet) {
 func (d *Declaration) EndCall(ctx context.Context) error {
 	d.mu.Lock()
 	// The flag is set before the set is read, so that a later Ensure fails instead of being ignored.
-	d.ended = true
-	wanted, complete := d.wanted, !d.failed && len(d.absent) == 0
+	d.hasEnded = true
+	wanted, complete := d.declaredChildren, !d.isIncomplete && len(d.unappliedChildren) == 0
 	d.mu.Unlock()
 	err := d.keeper.runPass(ctx, d.parent, d.handler, func(p *pass) error {
 		if !complete {

@@ -34,10 +34,10 @@ func (i identity) namespacedName() types.NamespacedName {
 
 // childEntry is the stored state of a child. The uid is empty until the object was applied.
 type childEntry struct {
-	version  string
-	uid      types.UID
-	retained bool     // it is never deleted
-	run      childRun // empty without UntilDone
+	version    string
+	uid        types.UID
+	isRetained bool     // it is never deleted
+	run        childRun // empty without UntilDone
 }
 
 // versionedKind returns the kind of the child in this version of its API.

@@ -26,27 +26,28 @@ var ErrDeleting = errors.New("the object is being deleted, and its children with
 type Keeper struct {
 	// Client applies and deletes children with the operator's field manager. Live reads from the API server, not from
 	// the cache.
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 	// Prefix is the prefix of annotations and labels. Finalizer blocks the deletion of parents with children that owner
 	// references cannot hold.
 	Prefix, Finalizer string
-	// Manager is the field manager of the Client. FormerManagers are field managers whose fields of children it takes
-	// over.
-	Manager        string
+	// FieldManager is the field manager of the Client. FormerManagers are field managers whose fields of children it
+	// takes over.
+	FieldManager   string
 	FormerManagers []string
 
 	// NoLabels makes children inherit no labels of their parent. LikeKopf makes them inherit all labels.
 	NoLabels, LikeKopf bool
 
-	// Owned holds the watched children; nil if none are watched. Watched reports whether a kind of children is watched.
-	Owned   *owned.Children
-	Watched func(kind schema.GroupKind) bool
-	// Repaired, if set, is called after each repair with the kinds of the parent and the child, for the metrics.
-	Repaired func(parent, child string)
+	// OwnedChildren holds the watched children; nil if none are watched. Watched reports whether a kind of children is
+	// watched.
+	OwnedChildren *owned.Children
+	WatchesKind   func(kind schema.GroupKind) bool
+	// OnRepair, if set, is called after each repair with the kinds of the parent and the child, for the metrics.
+	OnRepair func(parent, child string)
 
-	memory memory
-	latest recordCache
+	memory      memory
+	recordCache recordCache
 }
 
 // DeclaringHandler identifies a handler that declares children. Each handler has its own set for each parent.
@@ -60,20 +61,20 @@ type DeclaringHandler struct {
 
 // Parent is the object whose children are declared, from the point of view of one call of a handler.
 type Parent struct {
-	// Newest returns the newest known state of the object. The state is shared and must not be modified.
-	Newest func() map[string]any
-	// Own is the working copy of the call, with its unsaved changes. If it is nil, the newest state is used.
-	Own map[string]any
+	// NewestState returns the newest known state of the object. The state is shared and must not be modified.
+	NewestState func() map[string]any
+	// CallState is the working copy of the call, with its unsaved changes. If it is nil, the newest state is used.
+	CallState map[string]any
 	// Writes stores changes of the object.
-	Writes handlers.Writes
+	Writes handlers.ObjectWriter
 }
 
 // workingCopy returns the working copy, which can contain records that are not written yet.
 func (p Parent) workingCopy() map[string]any {
-	if p.Own != nil {
-		return p.Own
+	if p.CallState != nil {
+		return p.CallState
 	}
-	return p.Newest()
+	return p.NewestState()
 }
 
 // Ensure applies the given children of the parent, and deletes the ones that the handler declared before and that are
@@ -98,7 +99,7 @@ func (k *Keeper) prepareChildren(
 	ctx context.Context, parent Parent, given []any,
 ) (all []declaredChild, wanted childSet, err error) {
 	valid, malformed := decodeChildren(k.Client.Scheme(), given)
-	all, unplaced := k.markChildren(ctx, parent.Newest(), valid)
+	all, unplaced := k.markChildren(ctx, parent.NewestState(), valid)
 	wanted = make(childSet, len(all))
 	for _, child := range all {
 		wanted[child.identity] = childResult{}.recordEntry(child)
@@ -108,20 +109,20 @@ func (k *Keeper) prepareChildren(
 
 // runPass calls the function while no other call works on the children of the parent.
 func (k *Keeper) runPass(ctx context.Context, parent Parent, handler DeclaringHandler, act func(p *pass) error) error {
-	body := parent.Newest()
+	body := parent.NewestState()
 	leave, err := k.memory.awaitTurn(ctx, uidOf(body))
 	if err != nil {
 		return err
 	}
 	defer leave()
 	// The state is read after the wait: the deletion may have begun meanwhile, and Release may have run.
-	if patching.IsBeingDeleted(parent.Newest()) {
+	if patching.IsBeingDeleted(parent.NewestState()) {
 		return ErrDeleting
 	}
 	// Names of records depend on the object's kind and owner, so they are computed per parent.
-	p := &pass{keeper: k, parent: parent, name: recordAnnotation(k.Prefix, body, handler), handler: handler}
+	p := &pass{keeper: k, parent: parent, recordName: recordAnnotation(k.Prefix, body, handler), handler: handler}
 	for _, id := range handler.FormerIDs {
-		p.former = append(p.former, recordAnnotation(k.Prefix, body,
+		p.formerNames = append(p.formerNames, recordAnnotation(k.Prefix, body,
 			DeclaringHandler{ID: id, Background: handler.Background}))
 	}
 	return act(p)
@@ -150,11 +151,12 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	return errors.Join(failed...)
 }
 
-// Held reports whether the object has declared children that it cannot own, so that its deletion must be blocked.
+// HasDependents reports whether the object has declared children that it cannot own, so that its deletion must be
+// blocked.
 //
 // If the object has the finalizer already, retained children of the record count as well: a forged record can call a
 // child retained, and Release must check the child itself. Without the finalizer, a retained child does not need it.
-func (k *Keeper) Held(body map[string]any) bool {
+func (k *Keeper) HasDependents(body map[string]any) bool {
 	if k.memory.hasHeld(uidOf(body)) {
 		return true // even if the record was removed or forged
 	}

@@ -19,7 +19,7 @@ import (
 var errNoNamespace = errors.New("it has no namespace, and neither has its parent: set one")
 
 // labelName is the name of the label with the parent's uid, without the prefix.
-const labelName = "parent-uid"
+const parentLabelName = "parent-uid"
 
 // markChildren turns the declared objects into children of the parent, in the form in which they are applied. It sets a
 // missing namespace to that of the parent, and adds the inherited labels, the label with the parent's uid, and an owner
@@ -43,7 +43,7 @@ func (k *Keeper) markChildren(
 		// Two declarations of one object would overwrite each other with each call.
 		if before, twice := places[child.identity]; twice {
 			failed = append(failed, fmt.Errorf("%s and %s are both %s: declare it once",
-				before, child.place, child.identity))
+				before, child.position, child.identity))
 			continue
 		}
 		// The digests must not include the marks that are added below.
@@ -55,7 +55,7 @@ func (k *Keeper) markChildren(
 			failed = append(failed, child.childError(providers.retryIfAwaited(child, err)))
 			continue
 		}
-		places[child.identity] = child.place
+		places[child.identity] = child.position
 		marked = append(marked, child)
 	}
 	return marked, errors.Join(failed...)
@@ -179,4 +179,4 @@ func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObje
 }
 
 // ParentLabel returns the name of the label with the uid of the parent.
-func (k *Keeper) ParentLabel() string { return k.Prefix + "/" + labelName }
+func (k *Keeper) ParentLabel() string { return k.Prefix + "/" + parentLabelName }

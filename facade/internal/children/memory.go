@@ -17,10 +17,10 @@ import (
 // Informers call some methods on their goroutines while other locks are held. So the mutex is never held during a
 // request, nor while a record is decoded.
 type memory struct {
-	mu       sync.Mutex
-	parents  map[types.UID]*parentMemory
-	versions map[types.UID]string // by child: the version that our last write returned
-	found    map[types.UID]string // by child: the version that was read before the next write
+	mu              sync.Mutex
+	parents         map[types.UID]*parentMemory
+	writtenVersions map[types.UID]string // by child: the version that our last write returned
+	readVersions    map[types.UID]string // by child: the version that was read before the next write
 }
 
 // parentMemory is the memory of one parent. It is dropped when it is empty.
@@ -35,11 +35,11 @@ type parentMemory struct {
 
 // handlerSet holds the children that this process has applied for one handler of a parent.
 type handlerSet struct {
-	record string // the annotation with the record of the handler
+	recordName string // the annotation with the record of the handler
 	// proof is the encoded record of the applied children. The text takes a fraction of the memory of a set.
-	proof   string
-	hasHeld bool                       // some of these children cannot be owned by the parent
-	applied map[identity]*appliedChild // only children of watched kinds
+	proof           string
+	hasHeld         bool                       // some of these children cannot be owned by the parent
+	appliedChildren map[identity]*appliedChild // only children of watched kinds
 }
 
 // updateParent calls the function with the memory of a parent, under the lock. It creates the memory if necessary, and
@@ -53,7 +53,7 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 	}
 	act(p)
 	// Empty sets and parents are dropped, so that the memory does not grow with deleted objects.
-	p.sets = slices.DeleteFunc(p.sets, func(s handlerSet) bool { return s.proof == "" && len(s.applied) == 0 })
+	p.sets = slices.DeleteFunc(p.sets, func(s handlerSet) bool { return s.proof == "" && len(s.appliedChildren) == 0 })
 	if p.callers == 0 && len(p.sets) == 0 {
 		delete(m.parents, parent)
 		return
@@ -67,10 +67,10 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 // setOf returns the set of a handler and adds it if it is missing. The pointer is valid until the next set is added,
 // because the slice may move.
 func (p *parentMemory) setOf(record string) *handlerSet {
-	i := slices.IndexFunc(p.sets, func(s handlerSet) bool { return s.record == record })
+	i := slices.IndexFunc(p.sets, func(s handlerSet) bool { return s.recordName == record })
 	if i < 0 {
 		i = len(p.sets)
-		p.sets = append(p.sets, handlerSet{record: record})
+		p.sets = append(p.sets, handlerSet{recordName: record})
 	}
 	return &p.sets[i]
 }
@@ -128,7 +128,7 @@ func (m *memory) provenRecords(parent types.UID) map[string]childSet {
 	m.mu.Unlock()
 	all := make(map[string]childSet, len(kept))
 	for _, s := range kept {
-		all[s.record], _ = decodeRecord(s.proof, parent) // encodeRecord made the text, so it is valid
+		all[s.recordName], _ = decodeRecord(s.proof, parent) // encodeRecord made the text, so it is valid
 	}
 	return all
 }
@@ -157,10 +157,10 @@ func (m *memory) hasHeld(parent types.UID) bool {
 func (m *memory) addApplied(parent types.UID, record string, one *appliedChild) {
 	m.updateParent(parent, func(p *parentMemory) {
 		s := p.setOf(record)
-		if s.applied == nil {
-			s.applied = map[identity]*appliedChild{}
+		if s.appliedChildren == nil {
+			s.appliedChildren = map[identity]*appliedChild{}
 		}
-		s.applied[one.child.identity] = one
+		s.appliedChildren[one.child.identity] = one
 	})
 }
 
@@ -168,7 +168,7 @@ func (m *memory) addApplied(parent types.UID, record string, one *appliedChild) 
 // event during the new apply cannot count as drift.
 func (m *memory) dropApplied(parent types.UID, record string, child identity) (one *appliedChild) {
 	m.updateParent(parent, func(p *parentMemory) {
-		applied := p.setOf(record).applied
+		applied := p.setOf(record).appliedChildren
 		one = applied[child]
 		delete(applied, child)
 	})
@@ -178,7 +178,7 @@ func (m *memory) dropApplied(parent types.UID, record string, child identity) (o
 // keepDeclared removes the applications of children that the handler no longer declares: their deletion is not drift.
 func (m *memory) keepDeclared(parent types.UID, record string, declared childSet) {
 	m.updateParent(parent, func(p *parentMemory) {
-		maps.DeleteFunc(p.setOf(record).applied, func(child identity, _ *appliedChild) bool {
+		maps.DeleteFunc(p.setOf(record).appliedChildren, func(child identity, _ *appliedChild) bool {
 			_, ok := declared[child]
 			return !ok
 		})
@@ -189,11 +189,11 @@ func (m *memory) keepDeclared(parent types.UID, record string, declared childSet
 func (m *memory) forgetApplied(parent types.UID) {
 	m.updateParent(parent, func(p *parentMemory) {
 		for i, s := range p.sets {
-			for _, one := range s.applied {
-				delete(m.versions, one.uid)
-				delete(m.found, one.uid)
+			for _, one := range s.appliedChildren {
+				delete(m.writtenVersions, one.uid)
+				delete(m.readVersions, one.uid)
 			}
-			p.sets[i].applied = nil
+			p.sets[i].appliedChildren = nil
 		}
 	})
 }
@@ -205,10 +205,10 @@ func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
 	}
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
-	if k.memory.found == nil {
-		k.memory.found = map[types.UID]string{}
+	if k.memory.readVersions == nil {
+		k.memory.readVersions = map[types.UID]string{}
 	}
-	k.memory.found[child.UID] = child.ResourceVersion
+	k.memory.readVersions[child.UID] = child.ResourceVersion
 }
 
 // noteWrite stores the version that our own request returned for a child, so that its event can be recognized as an own
@@ -218,14 +218,14 @@ func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
 func (m *memory) noteWrite(made *unstructured.Unstructured, hasChanged bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, wasRead := m.found[made.GetUID()]
+	before, wasRead := m.readVersions[made.GetUID()]
 	// The version that was read is valid for one write only.
-	delete(m.found, made.GetUID())
+	delete(m.readVersions, made.GetUID())
 	if wasRead && before == made.GetResourceVersion() || !wasRead && !hasChanged {
 		return
 	}
-	if m.versions == nil {
-		m.versions = map[types.UID]string{}
+	if m.writtenVersions == nil {
+		m.writtenVersions = map[types.UID]string{}
 	}
-	m.versions[made.GetUID()] = made.GetResourceVersion()
+	m.writtenVersions[made.GetUID()] = made.GetResourceVersion()
 }

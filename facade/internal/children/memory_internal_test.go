@@ -60,7 +60,7 @@ func TestMemoryIsDroppedWhenItIsEmpty(t *testing.T) {
 	if got := m.dropApplied(parent, first, web); got != one {
 		t.Errorf("got %v, want the application", got)
 	}
-	if sets := m.parentSets(parent); len(sets) != 1 || sets[0].record != second {
+	if sets := m.parentSets(parent); len(sets) != 1 || sets[0].recordName != second {
 		t.Errorf("kept are %v, want only the proof of the second handler", sets)
 	}
 	if m.replaceProof(parent, "default", second, nil); m.hasHeld(parent) || len(m.parents) > 0 {

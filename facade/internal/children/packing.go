@@ -13,12 +13,12 @@ import (
 
 const (
 	// packedFrom is the length above which a record is packed. Smaller records stay readable for people.
-	packedFrom = 32 << 10
+	packingThreshold = 32 << 10
 	// mostUnpacked limits the size of an unpacked record. Any client that may annotate the parent can write a small
 	// text that unpacks to gigabytes.
-	mostUnpacked = 8 << 20
+	maxUnpackedBytes = 8 << 20
 	// mostChildren limits the children of a packed record, because each one takes memory.
-	mostChildren = 20_000
+	maxPackedChildren = 20_000
 )
 
 // retainedMark follows the name of a child that is never deleted.
@@ -31,7 +31,7 @@ const retainedMark = "retained"
 //	v1/Secret/default/login retained
 //	batch/v1/Job/default/backup - <digest> <outcome>
 func packChildren(children childSet) (string, error) {
-	if len(children) > mostChildren {
+	if len(children) > maxPackedChildren {
 		return "", &limitError{children: len(children)}
 	}
 	var text bytes.Buffer
@@ -45,10 +45,10 @@ func packChildren(children childSet) (string, error) {
 	for _, child := range children.sortedIdentities() {
 		known := children[child]
 		line := formatChild(child, known.version)
-		if known.retained || known.run.digest != "" {
+		if known.isRetained || known.run.digest != "" {
 			// The dash keeps the positions of the fields for a child that is not retained.
 			mark := "-"
-			if known.retained {
+			if known.isRetained {
 				mark = retainedMark
 			}
 			line = strings.TrimSpace(line + " " + mark + " " + known.run.String())
@@ -59,8 +59,8 @@ func packChildren(children childSet) (string, error) {
 		}
 	}
 	// A record that [unpackChildren] would refuse must not be written.
-	if size > mostUnpacked {
-		return "", &limitError{len(children), size, size, mostUnpacked}
+	if size > maxUnpackedBytes {
+		return "", &limitError{len(children), size, size, maxUnpackedBytes}
 	}
 	if err := compressor.Close(); err != nil {
 		return "", err
@@ -78,15 +78,15 @@ func unpackChildren(packed string, all childSet) error {
 		return fmt.Errorf("unpacking it: %w", err)
 	}
 	// One byte more than the limit is read, to detect that the limit is exceeded.
-	lines, err := io.ReadAll(io.LimitReader(text, mostUnpacked+1))
+	lines, err := io.ReadAll(io.LimitReader(text, maxUnpackedBytes+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("unpacking it: %w", err)
-	case len(lines) > mostUnpacked:
-		return fmt.Errorf("unpacking it: it has more than %d bytes", mostUnpacked)
+	case len(lines) > maxUnpackedBytes:
+		return fmt.Errorf("unpacking it: it has more than %d bytes", maxUnpackedBytes)
 	// The children are counted before they are decoded into a set.
-	case bytes.Count(lines, []byte("\n")) > mostChildren:
-		return fmt.Errorf("unpacking it: it has more than %d children", mostChildren)
+	case bytes.Count(lines, []byte("\n")) > maxPackedChildren:
+		return fmt.Errorf("unpacking it: it has more than %d children", maxPackedChildren)
 	}
 	for line := range strings.Lines(string(lines)) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -96,23 +96,23 @@ func unpackChildren(packed string, all childSet) error {
 		if err != nil {
 			return err
 		}
-		all[child] = childEntry{version: version, retained: mark == retainedMark, run: parseRun(ran)}
+		all[child] = childEntry{version: version, isRetained: mark == retainedMark, run: parseRun(ran)}
 	}
 	return nil
 }
 
 // limitError reports that the record of the children does not fit into the annotations of the parent.
-type limitError struct{ children, record, all, limit int }
+type limitError struct{ children, recordSize, totalSize, limit int }
 
 // Error names the sizes and the remedy.
 func (e *limitError) Error() string {
-	if e.children > mostChildren {
+	if e.children > maxPackedChildren {
 		return fmt.Sprintf("the record has %d children, which is more than the limit of %d: declare fewer children "+
-			"for one object", e.children, mostChildren)
+			"for one object", e.children, maxPackedChildren)
 	}
 	return fmt.Sprintf("the record of %d children takes %d bytes, and all annotations of the object %d bytes, "+
 		"which is more than the limit of %d bytes: declare fewer children for one object",
-		e.children, e.record, e.all, e.limit)
+		e.children, e.recordSize, e.totalSize, e.limit)
 }
 
 // Permanent returns true: the next attempt would fail as well.

@@ -35,9 +35,9 @@ func TestLargeRecordIsPacked(t *testing.T) {
 	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
 	kept, want := manyChildren(10_000), childSet{}
-	kept[role] = childEntry{version: "v1", retained: true}
-	kept[web] = childEntry{version: "v1", run: childRun{"d", succeeded}}
-	kept[config] = childEntry{version: "v1", retained: true, run: childRun{digest: "e"}}
+	kept[role] = childEntry{version: "v1", isRetained: true}
+	kept[web] = childEntry{version: "v1", run: childRun{"d", outcomeSucceeded}}
+	kept[config] = childEntry{version: "v1", isRetained: true, run: childRun{digest: "e"}}
 	for child, known := range kept {
 		known.uid = ""
 		want[child] = known
@@ -127,17 +127,17 @@ func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	_, err := packChildren(manyChildren(mostChildren + 1))
+	_, err := packChildren(manyChildren(maxPackedChildren + 1))
 	var limit *limitError
 	if !errors.As(err, &limit) || !strings.Contains(err.Error(), "20001 children") {
 		t.Errorf("packing too many children: got %v", err)
 	}
-	if _, err := packChildren(manyChildren(mostChildren)); err != nil {
+	if _, err := packChildren(manyChildren(maxPackedChildren)); err != nil {
 		t.Errorf("packing as many children as possible: %v", err)
 	}
 	var text bytes.Buffer
 	compressor := zlib.NewWriter(&text)
-	for i := range mostChildren + 1 {
+	for i := range maxPackedChildren + 1 {
 		_, _ = fmt.Fprintf(compressor, "v1/ConfigMap/a/%d\n", i)
 	}
 	if err := compressor.Close(); err != nil {

@@ -19,63 +19,63 @@ import (
 // Then all children are applied. Finally, undeclared children are deleted and leave the record, which is written with
 // the outcome of the handler. So the record lists at least the children that exist.
 type pass struct {
-	keeper  *Keeper
-	parent  Parent
-	handler DeclaringHandler
-	name    string   // the annotation with the record
-	former  []string // the annotations under former ids
-	stored  childSet // the record in the annotation
-	known   childSet // the record combined with the proofs; uids are proven or empty
-	present childSet // the applied children
-	shared  bool     // a dropped child stays, because another handler declares it
+	keeper          *Keeper
+	parent          Parent
+	handler         DeclaringHandler
+	recordName      string   // the annotation with the record
+	formerNames     []string // the annotations under former ids
+	storedRecord    childSet // the record in the annotation
+	knownChildren   childSet // the record combined with the proofs; uids are proven or empty
+	appliedChildren childSet // the applied children
+	hasSharedChild  bool     // a dropped child stays, because another handler declares it
 
-	proofs    map[string]childSet   // the children that this process has applied before, by record
-	declarers map[identity][]string // the records of other handlers that list a child; nil until needed
-	missing   []declaredChild       // existing children that name this record but are not in it
+	proofs       map[string]childSet   // the children that this process has applied before, by record
+	declarers    map[identity][]string // the records of other handlers that list a child; nil until needed
+	lostChildren []declaredChild       // existing children that name this record but are not in it
 }
 
 // applyAndPrune applies the children. Wanted are the same children as entries for the record. If nothing fails, it then
 // deletes the children that the handler declared before and that are not in the whole set. A nil whole set means that
 // more may be declared later, so nothing is deleted.
 func (p *pass) applyAndPrune(ctx context.Context, all []declaredChild, wanted, whole childSet) (err error) {
-	if p.stored, err = p.readWithFormer(p.parent.workingCopy()); err != nil {
+	if p.storedRecord, err = p.readWithFormer(p.parent.workingCopy()); err != nil {
 		return err
 	}
-	listed, uid := p.stored, uidOf(p.parent.workingCopy())
+	listed, uid := p.storedRecord, uidOf(p.parent.workingCopy())
 	p.proofs = p.keeper.memory.provenRecords(uid)
 	// Uids from the record are replaced by proven ones: only these allow an apply without reading the object first.
-	proven := p.proofs[p.name]
-	p.known = p.stored.withProofs(proven)
+	proven := p.proofs[p.recordName]
+	p.knownChildren = p.storedRecord.withProofs(proven)
 	// The record is written first. If the process died between the apply and the record, the child would be left
 	// behind.
-	if !p.stored.containsAll(wanted) {
+	if !p.storedRecord.containsAll(wanted) {
 		if err := p.recordWanted(ctx, wanted); err != nil {
 			return fmt.Errorf("remembering the children before they are applied: %w", err)
 		}
 	}
 	applied, failed := p.applyAll(ctx, all, listed)
-	p.present = applied
+	p.appliedChildren = applied
 	// Children that a lost record had listed can be pruned below.
-	p.known = p.known.mergedWith(p.findLostChildren(ctx))
-	after, pruned := p.stored.mergedWith(p.known).mergedWith(applied), childSet(nil)
+	p.knownChildren = p.knownChildren.mergedWith(p.findLostChildren(ctx))
+	after, pruned := p.storedRecord.mergedWith(p.knownChildren).mergedWith(applied), childSet(nil)
 	// Applications are dropped before the deletion, so that it does not count as drift.
 	if whole != nil {
-		p.keeper.memory.keepDeclared(uid, p.name, whole)
+		p.keeper.memory.keepDeclared(uid, p.recordName, whole)
 		if failed == nil {
-			pruned, failed = p.prune(ctx, p.known.without(whole))
+			pruned, failed = p.prune(ctx, p.knownChildren.without(whole))
 			after = after.without(pruned)
 		}
 	}
 	// The proofs are replaced even after a failure: each applied child is proven on its own.
-	p.keeper.memory.replaceProof(uid, namespaceOf(p.parent.workingCopy()), p.name,
+	p.keeper.memory.replaceProof(uid, namespaceOf(p.parent.workingCopy()), p.recordName,
 		proven.mergedWith(applied).without(pruned))
 	return errors.Join(failed, p.updateRecord(ctx, after, pruned))
 }
 
 // readWithFormer reads the record of the handler and merges the records under its former ids.
 func (p *pass) readWithFormer(body map[string]any) (childSet, error) {
-	all, err := readRecord(body, p.name)
-	for _, name := range p.former {
+	all, err := readRecord(body, p.recordName)
+	for _, name := range p.formerNames {
 		if err != nil {
 			return nil, err
 		}
@@ -89,23 +89,23 @@ func (p *pass) readWithFormer(body map[string]any) (childSet, error) {
 
 // replaceRecords writes the record into the body, and removes the records of former ids.
 func (p *pass) replaceRecords(body map[string]any, children childSet) error {
-	for _, name := range p.former {
+	for _, name := range p.formerNames {
 		if err := writeRecord(body, p.keeper.Prefix, name, nil); err != nil {
 			return err
 		}
 	}
-	return writeRecord(body, p.keeper.Prefix, p.name, children)
+	return writeRecord(body, p.keeper.Prefix, p.recordName, children)
 }
 
 // isRenamed reports whether the parent has a record under a former id, which must be moved even without other changes.
 func (p *pass) isRenamed() bool {
 	annotations, _ := storage.AnnotationsOf(p.parent.workingCopy())
-	return slices.ContainsFunc(p.former, func(name string) bool { return annotations[name] != nil })
+	return slices.ContainsFunc(p.formerNames, func(name string) bool { return annotations[name] != nil })
 }
 
 // isOwnRecord reports whether the key is that of this record or of one under a former id.
 func (p *pass) isOwnRecord(key string) bool {
-	return key == p.recordKey(p.name) || slices.ContainsFunc(p.former,
+	return key == p.recordKey(p.recordName) || slices.ContainsFunc(p.formerNames,
 		func(name string) bool { return key == p.recordKey(name) })
 }
 
@@ -132,18 +132,18 @@ func (p *pass) recordWanted(ctx context.Context, wanted childSet) error {
 				return err
 			}
 		}
-		listed := kept.mergedWith(p.known).mergedWith(wanted)
+		listed := kept.mergedWith(p.knownChildren).mergedWith(wanted)
 		if err := p.replaceRecords(body, listed); err != nil {
 			return err
 		}
 		// A record that exceeds the limit is an error before any child is applied.
-		return checkFits(body, p.name, len(listed))
+		return checkFits(body, p.recordName, len(listed))
 	})
 	if err != nil {
 		return err
 	}
-	p.known = p.known.mergedWith(wanted)
-	p.stored = p.stored.mergedWith(p.known)
+	p.knownChildren = p.knownChildren.mergedWith(wanted)
+	p.storedRecord = p.storedRecord.mergedWith(p.knownChildren)
 	// The write must not wait for the end of the handler.
 	return p.parent.Writes.Flush(ctx)
 }
@@ -153,7 +153,7 @@ func (p *pass) recordWanted(ctx context.Context, wanted childSet) error {
 // written now.
 func (p *pass) updateRecord(ctx context.Context, after, gone childSet) error {
 	// Without a difference, nothing is written.
-	if !p.isRenamed() && (after.equal(p.stored) || p.isRecordCurrent(after)) {
+	if !p.isRenamed() && (after.equal(p.storedRecord) || p.isRecordCurrent(after)) {
 		return nil
 	}
 	err := p.parent.Writes.AddTransform(func(body map[string]any) error {
@@ -164,7 +164,7 @@ func (p *pass) updateRecord(ctx context.Context, after, gone childSet) error {
 		return p.replaceRecords(body, kept.mergedWith(after).without(gone))
 	})
 	// A shared child must leave this record soon: the other handler deletes it only if this record does not list it.
-	if err == nil && (p.handler.Background || p.shared) {
+	if err == nil && (p.handler.Background || p.hasSharedChild) {
 		err = p.parent.Writes.Flush(ctx)
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *pass) isRecordCurrent(children childSet) bool {
 		return false
 	}
 	text, err := storedForm(uidOf(p.parent.workingCopy()), children)
-	return err == nil && text == annotations[p.name]
+	return err == nil && text == annotations[p.recordName]
 }
 
 // applyAll applies the children one by one, in the order of providers first. It returns the entries of the applied
@@ -191,20 +191,20 @@ func (p *pass) applyAll(ctx context.Context, all []declaredChild, listed childSe
 	var failed []error
 	for _, child := range all {
 		uid := uidOf(p.parent.workingCopy())
-		seen := p.keeper.memory.dropApplied(uid, p.name, child.identity)
+		seen := p.keeper.memory.dropApplied(uid, p.recordName, child.identity)
 		p.nameRecords(child)
 		made, err := p.applyByRules(ctx, child, seen)
 		if err != nil {
 			if seen != nil && child.rules.UntilDone {
 				// The next attempt must still see that the child was deleted before it was done.
-				p.keeper.memory.addApplied(uid, p.name, seen)
+				p.keeper.memory.addApplied(uid, p.recordName, seen)
 			}
 			failed = append(failed, child.childError(providers.retryIfAwaited(child, err)))
 			continue
 		}
 		// The child names this record, but the record does not list it: the record has lost entries.
-		if _, ok := listed[child.identity]; !ok && p.isOwnRecord(made.former) {
-			p.missing = append(p.missing, child)
+		if _, ok := listed[child.identity]; !ok && p.isOwnRecord(made.formerRecords) {
+			p.lostChildren = append(p.lostChildren, child)
 		}
 		applied[child.identity] = made.recordEntry(child)
 		p.noteApplied(child, made, seen)
@@ -224,10 +224,10 @@ func (p *pass) noteApplied(child declaredChild, made childResult, seen *appliedC
 		return
 	}
 	if made.run.outcome == "" {
-		p.keeper.memory.addApplied(uidOf(p.parent.workingCopy()), p.name, newAppliedChild(child, made.object))
+		p.keeper.memory.addApplied(uidOf(p.parent.workingCopy()), p.recordName, newAppliedChild(child, made.object))
 	}
 	// Without a former application, only the uid shows whether the child existed already.
-	isSame := made.object.GetUID() == p.known[child.identity].uid &&
+	isSame := made.object.GetUID() == p.knownChildren[child.identity].uid &&
 		(seen == nil || equality.Semantic.DeepEqual(seen.child.object.Object, child.object.Object))
 	p.keeper.memory.noteWrite(made.object, !isSame)
 }
@@ -246,17 +246,17 @@ func (p *pass) prune(ctx context.Context, dropped childSet) (childSet, error) {
 	gone, rest := childSet{}, childSet{}
 	for child, known := range dropped {
 		if _, kept := elsewhere[child]; kept {
-			p.shared, gone[child] = true, known
+			p.hasSharedChild, gone[child] = true, known
 		} else {
 			rest[child] = known
 		}
 	}
 	// Many entries that are not our children are found with one list request. They leave the record without a deletion.
-	strangers := p.keeper.findStrangers(ctx, p.parent.Newest(), rest)
+	strangers := p.keeper.findStrangers(ctx, p.parent.NewestState(), rest)
 	gone = gone.mergedWith(strangers)
 	var failed []error
 	for _, child := range rest.without(strangers).sortedIdentities() {
-		if err := p.keeper.deleteListed(ctx, p.parent.Newest(), child, rest[child]); err != nil {
+		if err := p.keeper.deleteListed(ctx, p.parent.NewestState(), child, rest[child]); err != nil {
 			failed = append(failed, err)
 			// A child that could not be deleted stays in the record, and the next pass tries again.
 			continue
@@ -287,7 +287,7 @@ func (p *pass) otherDeclarers() (map[identity][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := readRecords(p.parent.Newest(), others(true))
+	runs, err := readRecords(p.parent.NewestState(), others(true))
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func unservedChildren(count int) (k *Keeper, parent map[string]any, all []declar
 		child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Lamp"}}
 		child.SetName(fmt.Sprint(i))
 		child.SetNamespace("default")
-		all = append(all, declaredChild{object: child, place: fmt.Sprint("child ", i)})
+		all = append(all, declaredChild{object: child, position: fmt.Sprint("child ", i)})
 		before[identityOf(child)] = childEntry{version: "v1", uid: "2"}
 	}
 	k.memory.replaceProof("1", "default", "example.org/children-of.a", before)

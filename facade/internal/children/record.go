@@ -95,7 +95,7 @@ func encodeRecord(parent types.UID, children childSet) (string, error) {
 	for child, known := range children {
 		name := formatChild(child, known.version)
 		// A former version of the operator must not find retained children: it would delete them.
-		if known.retained {
+		if known.isRetained {
 			addTo(&kept.Retained, name, known.uid)
 		} else {
 			kept.Children[name] = known.uid
@@ -119,7 +119,7 @@ func addTo[V any](all *map[string]V, name string, value V) {
 // storedForm returns the text of a record for the annotation. It is packed if it is large.
 func storedForm(parent types.UID, children childSet) (string, error) {
 	text, err := encodeRecord(parent, children)
-	if err != nil || len(text) <= packedFrom {
+	if err != nil || len(text) <= packingThreshold {
 		return text, err
 	}
 	// The packed form has no uids, which prove nothing in a record anyway.

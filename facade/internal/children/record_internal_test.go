@@ -23,18 +23,18 @@ func bodyOf(uid, name, text string) map[string]any {
 func TestRecord(t *testing.T) {
 	const name = "a.org/children-of.create"
 	tests := map[string]struct {
-		reason string
-		uid    string
-		text   string
-		want   childSet
-		wrong  string
+		reason    string
+		uid       string
+		text      string
+		want      childSet
+		wantError string
 	}{
 		"NoJSON": {
 			reason: "a record that is not JSON is an error, so nothing is pruned", uid: "u", text: "{",
-			wrong: "annotation " + name,
+			wantError: "annotation " + name,
 		},
 		"NoChild": {
-			reason: "a malformed name of a child is an error", uid: "u", wrong: "apps/v1/Deployment/default/web",
+			reason: "a malformed name of a child is an error", uid: "u", wantError: "apps/v1/Deployment/default/web",
 			text: `{"parent":"u","children":{"web":""}}`,
 		},
 		"OfACopy": {
@@ -53,17 +53,17 @@ func TestRecord(t *testing.T) {
 				`"retained":{"v1/ConfigMap/default/config":"2"},` +
 				`"runs":{"apps/v1/Deployment/default/web":"d1 succeeded","v1/ConfigMap/default/config":"d2"}}`,
 			want: childSet{
-				web:    {version: "v1", uid: "1", run: childRun{"d1", succeeded}},
-				config: {version: "v1", uid: "2", retained: true, run: childRun{digest: "d2"}},
+				web:    {version: "v1", uid: "1", run: childRun{"d1", outcomeSucceeded}},
+				config: {version: "v1", uid: "2", isRetained: true, run: childRun{digest: "d2"}},
 			},
 		},
 	}
 	for test, tc := range tests {
 		t.Run(test, func(t *testing.T) {
 			got, err := readRecord(bodyOf(tc.uid, name, tc.text), name)
-			if tc.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
-					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wrong)
+			if tc.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantError) {
+					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wantError)
 				}
 				return
 			}
@@ -77,8 +77,8 @@ func TestRecord(t *testing.T) {
 
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	kept := childSet{
-		web: {version: "v1", uid: "1", run: childRun{"d", failed}}, config: {version: "v1", retained: true},
-		role: {version: "v1", uid: "2", retained: true},
+		web: {version: "v1", uid: "1", run: childRun{"d", outcomeFailed}}, config: {version: "v1", isRetained: true},
+		role: {version: "v1", uid: "2", isRetained: true},
 	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
 	name := recordAnnotation("a.org", body, DeclaringHandler{ID: "create/users"})
@@ -113,31 +113,33 @@ func TestSets(t *testing.T) {
 		"held returns nothing for a cluster-scoped parent": {childSet{}, union.notOwnable("")},
 		"with on a nil set returns the other set":          {wanted, childSet(nil).mergedWith(wanted)},
 		"held leaves out retained children": {childSet{},
-			childSet{role: {retained: true}}.notOwnable("default")},
+			childSet{role: {isRetained: true}}.notOwnable("default")},
 		"a forged record changes nothing that is proven": {
 			childSet{role: {version: "v1", uid: "2"}},
 			childSet{role: {version: "v9", uid: "1",
-				retained: true}}.withProofs(childSet{role: {version: "v1", uid: "2"}}),
+				isRetained: true}}.withProofs(childSet{role: {version: "v1", uid: "2"}}),
 		},
 		"without a proof, the record counts": {
-			childSet{role: {version: "v9", retained: true}},
-			childSet{role: {version: "v9", uid: "1", retained: true}}.withProofs(nil),
+			childSet{role: {version: "v9", isRetained: true}},
+			childSet{role: {version: "v9", uid: "1", isRetained: true}}.withProofs(nil),
 		},
 		"the proven uid replaces the recorded one": {
 			childSet{web: {uid: "2"}}, childSet{web: {uid: "1"}}.withProofs(childSet{web: {uid: "2"}}),
 		},
 		"the recorded outcome of a run replaces the proven one": {
-			childSet{web: {run: childRun{"new", failed}}},
-			childSet{web: {run: childRun{"new", failed}}}.withProofs(childSet{web: {run: childRun{"old", succeeded}}}),
+			childSet{web: {run: childRun{"new", outcomeFailed}}},
+			childSet{web: {run: childRun{"new",
+				outcomeFailed}}}.withProofs(childSet{web: {run: childRun{"old", outcomeSucceeded}}}),
 		},
 		"the outcome of a run stays known without a new declaration": {
-			childSet{web: {run: childRun{"d", succeeded}}},
-			childSet{web: {run: childRun{"d",
-				succeeded}}}.mergedWith(childSet{web: {run: childRun{digest: "d"}}}).mergedWith(childSet{web: {}}),
+			childSet{web: {run: childRun{"d", outcomeSucceeded}}},
+			childSet{web: {run: childRun{"d", outcomeSucceeded}}}.
+				mergedWith(childSet{web: {run: childRun{digest: "d"}}}).mergedWith(childSet{web: {}}),
 		},
 		"a changed declaration drops the former outcome": {
 			childSet{web: {run: childRun{digest: "e"}}},
-			childSet{web: {run: childRun{"d", succeeded}}}.mergedWith(childSet{web: {run: childRun{digest: "e"}}}),
+			childSet{web: {run: childRun{"d",
+				outcomeSucceeded}}}.mergedWith(childSet{web: {run: childRun{digest: "e"}}}),
 		},
 	} {
 		if d := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" {

@@ -24,9 +24,9 @@ var _ owned.Author = (*Keeper)(nil)
 // The first repair starts immediately. Each repair soon after another one doubles the delay, because another controller
 // may revert our repair each time.
 const (
-	firstDelay   = time.Second
-	longestDelay = 5 * time.Minute
-	delayReset   = 2 * longestDelay // after this time without a repair, the next one starts immediately
+	firstRepairDelay = time.Second
+	maxRepairDelay   = 5 * time.Minute
+	repairDelayReset = 2 * maxRepairDelay // after this time without a repair, the next one starts immediately
 )
 
 // RepairReason is the reason of the Kubernetes event about a repair.
@@ -40,7 +40,7 @@ func (k *Keeper) NeedsRepair(parent types.UID, child *unstructured.Unstructured,
 	found := false
 	for _, s := range k.memory.parentSets(parent) {
 		// Several handlers can declare the same child, so all of their sets are searched.
-		one := s.applied[identityOf(child)]
+		one := s.appliedChildren[identityOf(child)]
 		// An event for a former object of the same name does not concern the applied one.
 		if one == nil || one.uid != child.GetUID() {
 			continue
@@ -56,22 +56,23 @@ func (k *Keeper) NeedsRepair(parent types.UID, child *unstructured.Unstructured,
 			continue
 		// Its last states were missed, for example by a reconnected watch, so its end may have been missed, too.
 		case gone && unseen && one.child.rules.UntilDone: // it may have ended before the deletion
-			one.outcome, one.drift, found = vanished, "", true
+			one.outcome, one.drift, found = outcomeVanished, "", true
 			continue
 		case gone:
-			one.drift = deleted
+			one.drift = driftDeleted
 		// These are our own write, a stale state, a deletion in progress, or a child that is never updated.
-		case version == one.version, patching.IsNewerVersion(one.version, version), child.GetDeletionTimestamp() != nil,
+		case version == one.resourceVersion, patching.IsNewerVersion(one.resourceVersion, version),
+			child.GetDeletionTimestamp() != nil,
 			one.child.rules.Once:
 			continue
 		// The object differs only in fields that do not count, such as its status.
-		case fingerprintOf(child.Object) == one.became:
+		case fingerprintOf(child.Object) == one.appliedFingerprint:
 			one.drift = "" // another client may have reverted its change
 			continue
 		default:
-			one.drift = edited
+			one.drift = driftEdited
 		}
-		one.seen, found = version, true
+		one.driftVersion, found = version, true
 	}
 	return found
 }
@@ -114,7 +115,7 @@ func (k *Keeper) repairChild(
 	log := logf.FromContext(ctx).WithValues("child", one.child.String())
 	// The uid restricts the repair to the object that was applied.
 	uid := one.uid
-	if what == deleted {
+	if what == driftDeleted {
 		// A deleted child is created again, under a new uid, but only if the parent still exists.
 		if uid = ""; !k.parentExists(ctx, parent) {
 			k.memory.forgetApplied(uidOf(parent))
@@ -133,9 +134,9 @@ func (k *Keeper) repairChild(
 	k.memory.noteWrite(made, true)
 	// The event and the metric follow only a real change, so that repeated checks stay silent.
 	log.Info("Repaired a child that another client changed", "what", string(what))
-	if k.Repaired != nil {
+	if k.OnRepair != nil {
 		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()
-		k.Repaired(kind.String(), schema.GroupKind{Group: one.child.group, Kind: one.child.kind}.String())
+		k.OnRepair(kind.String(), schema.GroupKind{Group: one.child.group, Kind: one.child.kind}.String())
 	}
 	events.Post(ctx, parent, corev1.EventTypeNormal, RepairReason,
 		fmt.Sprintf("%s was %s, and is as declared again", one.child.identity, what))
@@ -148,7 +149,7 @@ func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 	known := &unstructured.Unstructured{Object: parent}
 	held := &metav1.PartialObjectMetadata{}
 	held.SetGroupVersionKind(known.GroupVersionKind())
-	err := k.Live.Get(ctx, client.ObjectKeyFromObject(known), held)
+	err := k.APIReader.Get(ctx, client.ObjectKeyFromObject(known), held)
 	if err != nil {
 		return !apierrors.IsNotFound(err)
 	}
@@ -158,12 +159,12 @@ func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 // repairDelay returns the remaining delay of the next repair: zero for the first one, then from firstDelay up to
 // longestDelay.
 func (one *appliedChild) repairDelay(now time.Time) time.Duration {
-	if one.times == 0 {
+	if one.repairCount == 0 {
 		return 0
 	}
 	// The limit of 20 prevents an overflow of the shift.
-	delay := min(firstDelay<<min(one.times-1, 20), longestDelay)
-	return max(0, one.repaired.Add(delay).Sub(now))
+	delay := min(firstRepairDelay<<min(one.repairCount-1, 20), maxRepairDelay)
+	return max(0, one.lastRepair.Add(delay).Sub(now))
 }
 
 // beginRepair counts a repair that starts now. It returns the drift and the version of the child that has it.
@@ -171,12 +172,12 @@ func (m *memory) beginRepair(one *appliedChild, now time.Time) (what drift, seen
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// The child was stable for a long time, so this is a new conflict.
-	if now.Sub(one.repaired) > delayReset {
-		one.times = 0
+	if now.Sub(one.lastRepair) > repairDelayReset {
+		one.repairCount = 0
 	}
-	one.repaired = now
-	one.times++
-	return one.drift, one.seen
+	one.lastRepair = now
+	one.repairCount++
+	return one.drift, one.driftVersion
 }
 
 // endRepair stores the state of a repaired child. If the child has changed again since the repair started, its drift
@@ -184,10 +185,11 @@ func (m *memory) beginRepair(one *appliedChild, now time.Time) (what drift, seen
 func (m *memory) endRepair(one *appliedChild, made *unstructured.Unstructured, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if one.seen == seen || !patching.IsNewerVersion(one.seen, made.GetResourceVersion()) {
+	if one.driftVersion == seen || !patching.IsNewerVersion(one.driftVersion, made.GetResourceVersion()) {
 		one.drift = ""
 	}
-	one.uid, one.version, one.became = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
+	one.uid, one.resourceVersion, one.appliedFingerprint = made.GetUID(), made.GetResourceVersion(),
+		fingerprintOf(made.Object)
 }
 
 // driftedChildren returns the children of the parent that need a repair.
@@ -195,7 +197,7 @@ func (m *memory) driftedChildren(parent types.UID) (all []*appliedChild) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.parentSets(parent) {
-		for _, one := range s.applied {
+		for _, one := range s.appliedChildren {
 			if one.drift != "" {
 				all = append(all, one)
 			}

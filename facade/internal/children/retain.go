@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-var errRetainedDone = errors.New("it is done and to be retained, so another declaration cannot replace it: choose " +
+var errRetainUntilDone = errors.New("it is done and to be retained, so another declaration cannot replace it: choose " +
 	"another name, or delete it")
 
 // markRetained names the owner in an annotation of a retained child. The operator never deletes a child with this

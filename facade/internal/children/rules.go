@@ -21,21 +21,21 @@ func (r Rules) MergedWith(others Rules) Rules {
 	}
 }
 
-// Ruled is a declaration with rules: an object, typed or not, or a list of objects.
-type Ruled struct {
-	Given any
-	Rules Rules
+// RuledDeclaration is a declaration with rules: an object, typed or not, or a list of objects.
+type RuledDeclaration struct {
+	Object any
+	Rules  Rules
 }
 
 // IsApplyConfiguration makes package hierarchies return a Ruled unchanged, like any other apply configuration.
-func (*Ruled) IsApplyConfiguration() {}
+func (*RuledDeclaration) IsApplyConfiguration() {}
 
 // eachDeclared calls the function for each declared object with its rules. Rules can be nested, and inner objects get
 // the rules of all levels. Errors are those of hierarchies.Objects.
 func eachDeclared(given any, rules Rules, act func(object any, rules Rules, err error)) {
 	for object, err := range hierarchies.Objects(given) {
-		if nested, ok := object.(*Ruled); ok {
-			eachDeclared(nested.Given, rules.MergedWith(nested.Rules), act)
+		if nested, ok := object.(*RuledDeclaration); ok {
+			eachDeclared(nested.Object, rules.MergedWith(nested.Rules), act)
 		} else {
 			act(object, rules, err)
 		}

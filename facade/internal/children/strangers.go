@@ -11,7 +11,7 @@ import (
 
 // mostReads is the number of children of one kind that are read one by one before a deletion. For more of them, one
 // list request is cheaper.
-const mostReads = 2
+const maxSingleReads = 2
 
 // findStrangers returns the listed children that [Keeper.deleteListed] would leave alone: they do not exist or do not
 // have our label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this
@@ -31,7 +31,7 @@ func (k *Keeper) findStrangers(ctx context.Context, parent map[string]any, liste
 	}
 	found := childSet{}
 	for kind, children := range unproven {
-		if len(children) <= mostReads {
+		if len(children) <= maxSingleReads {
 			continue
 		}
 		labelled, err := k.labelledChildren(ctx, parent, kind, children)
@@ -71,7 +71,7 @@ func (k *Keeper) listLabelled(
 	list.SetGroupVersionKind(kind)
 	list.Kind += "List"
 	labels := client.MatchingLabels{k.ParentLabel(): string(uidOf(parent))}
-	err := k.Live.List(ctx, list, labels, client.InNamespace(namespace))
+	err := k.APIReader.List(ctx, list, labels, client.InNamespace(namespace))
 	return list.Items, err
 }
 

@@ -15,12 +15,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Awaited is the result of a wait for an object.
-type Awaited struct {
-	// Described names the awaited object for messages.
-	Described string
-	// Reached is true if the object satisfies the condition, Found if it exists.
-	Reached, Found bool
+// WaitResult is the result of a wait for an object.
+type WaitResult struct {
+	// Description names the awaited object for messages.
+	Description string
+	// IsSatisfied is true if the object satisfies the condition, Found if it exists.
+	IsSatisfied, Exists bool
 	// Pending ends the attempt until the object changes; nil if the timeout has passed.
 	Pending *execution.PendingError
 }
@@ -29,12 +29,12 @@ type Awaited struct {
 // the same object. That time is stored on the parent, so restarts do not extend the wait.
 func (k *Keeper) EvaluateWait(
 	w owned.ChildWait, namespace string, former progress.Wait, timeout time.Duration,
-) (Awaited, error) {
+) (WaitResult, error) {
 	// Stored times have microseconds, so the current time is truncated for the comparison.
 	name, now := waitName(w, namespace), time.Now().UTC().Truncate(time.Microsecond)
-	a, until := Awaited{Described: "child " + name}, now.Add(timeout)
-	if w.Any {
-		a.Described = name
+	a, until := WaitResult{Description: "child " + name}, now.Add(timeout)
+	if w.AllowAnyObject {
+		a.Description = name
 	}
 	// A former wait for another object does not count. A shorter timeout in a new version of the handler takes effect
 	// at once.
@@ -42,9 +42,9 @@ func (k *Keeper) EvaluateWait(
 		until = former.Until
 	}
 	var err error
-	a.Found, a.Reached, err = k.Owned.StartWait(w)
-	if err == nil && !a.Reached && until.After(now) {
-		a.Pending = &execution.PendingError{Awaited: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
+	a.Exists, a.IsSatisfied, err = k.OwnedChildren.StartWait(w)
+	if err == nil && !a.IsSatisfied && until.After(now) {
+		a.Pending = &execution.PendingError{Wait: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
 	}
 	return a, err
 }

@@ -63,16 +63,16 @@ type databaseStatus struct {
 	Conditions         []metav1.Condition `json:"conditions"`
 }
 
-// decoding holds each method of a codec that returns a typed object, and the object to measure with.
-type decoding struct {
+// decodingBenchmark holds each method of a codec that returns a typed object, and the object to measure with.
+type decodingBenchmark struct {
 	name   string
 	object objects.Object
 	decode map[string]func(body map[string]any, text []byte) error
 }
 
-func decodingBy[T client.Object](name string, o objects.Object, typ reflect.Type) decoding {
+func decodingBy[T client.Object](name string, o objects.Object, typ reflect.Type) decodingBenchmark {
 	c, asked := codec.New[T](typ), &cause.Cause{Object: jsontext.NewFromValue(o.Tree())}
-	return decoding{name: name, object: o, decode: map[string]func(map[string]any, []byte) error{
+	return decodingBenchmark{name: name, object: o, decode: map[string]func(map[string]any, []byte) error{
 		"Decode": func(body map[string]any, _ []byte) error { return requireDecoded(c.Decode(body)) },
 		"DecodeFrom": func(_ map[string]any, text []byte) error {
 			given := jsontext.New(text)
@@ -99,7 +99,7 @@ func requireDecoded[T client.Object](object T, err error) error {
 // BenchmarkCodec measures the cost of decoding for a handler and a filter, with a Go type and with the raw object.
 func BenchmarkCodec(b *testing.B) {
 	raw := reflect.TypeFor[unstructured.Unstructured]()
-	for _, d := range []decoding{
+	for _, d := range []decodingBenchmark{
 		decodingBy[*database]("Typed", objects.CustomResource, reflect.TypeFor[database]()),
 		decodingBy[*unstructured.Unstructured]("Unstructured", objects.CustomResource, raw),
 		decodingBy[*corev1.Pod]("Typed", objects.Pod, reflect.TypeFor[corev1.Pod]()),

@@ -17,9 +17,9 @@ import (
 
 // Codec converts raw objects to T and back. It may be used concurrently.
 type Codec[T client.Object] struct {
-	typ       reflect.Type               // the struct that T points to
-	cacheable bool                       // DeepCopy of a T is complete, and cheaper than decoding it again
-	last      atomic.Pointer[decoded[T]] // the result of the last DecodeForFilter
+	typ         reflect.Type               // the struct that T points to
+	isCacheable bool                       // DeepCopy of a T is complete, and cheaper than decoding it again
+	lastDecoded atomic.Pointer[decoded[T]] // the result of the last DecodeForFilter
 }
 
 // decoded is the object of a cause in the form that filters get.
@@ -35,7 +35,7 @@ var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 // New returns a codec for objects of type T, which is a pointer to typ.
 func New[T client.Object](typ reflect.Type) *Codec[T] {
 	// An unstructured object is decoded by a deep copy anyway, so there is nothing to cache.
-	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && IsCompletelyCopied(typ)}
+	return &Codec[T]{typ: typ, isCacheable: typ != unstructuredType && IsCompletelyCopied(typ)}
 }
 
 // StructType returns the struct type that T points to. It returns nil for a nil codec, which belongs to a failed
@@ -120,17 +120,17 @@ func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
 // DecodeForFilter decodes the object of a cause for filters. Many filters of one cause are evaluated in a row, so the
 // object is decoded once, and each caller gets its own copy.
 func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
-	if !c.cacheable {
+	if !c.isCacheable {
 		return c.DecodeFrom(of.Object, of.Object.Value)
 	}
 	// Concurrent workers overwrite each other's entry. That costs only another decoding, as entries are compared by
 	// cause.
-	last := c.last.Load()
+	last := c.lastDecoded.Load()
 	if last == nil || last.cause != of {
 		// Errors are cached as well: each filter of the cause reports the same one.
 		object, err := c.DecodeFrom(of.Object, of.Object.Value)
 		last = &decoded[T]{of, object, err}
-		c.last.Store(last)
+		c.lastDecoded.Store(last)
 	}
 	if last.err != nil {
 		return last.object, last.err
@@ -141,7 +141,7 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 // Copy returns a deep copy of the object, which the user may have modified. Types with unexported fields are copied by
 // their own DeepCopyObject.
 func (c *Codec[T]) Copy(object T) T {
-	if !c.cacheable && c.typ != unstructuredType {
+	if !c.isCacheable && c.typ != unstructuredType {
 		if copied, ok := object.DeepCopyObject().(T); ok {
 			return copied
 		}

@@ -110,8 +110,8 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-// stateful is an object with private state that only its own package can copy, as with generated code.
-type stateful struct {
+// statefulObject is an object with private state that only its own package can copy, as with generated code.
+type statefulObject struct {
 	corev1.ConfigMap
 
 	Spec struct {
@@ -120,30 +120,30 @@ type stateful struct {
 	}
 }
 
-func (s *stateful) DeepCopyObject() runtime.Object {
+func (s *statefulObject) DeepCopyObject() runtime.Object {
 	copied := *s
 	copied.ConfigMap = *s.ConfigMap.DeepCopy()
 	copied.Spec.Hosts = append([]string(nil), s.Spec.Hosts...)
 	return &copied
 }
 
-// promoted inherits DeepCopyObject from an embedded type, which copies only that part.
-type promoted struct {
+// promotedFields inherits DeepCopyObject from an embedded type, which copies only that part.
+type promotedFields struct {
 	corev1.ConfigMap
 
 	Hosts []string
 }
 
 func TestCopySharesNothing(t *testing.T) {
-	object := &stateful{}
+	object := &statefulObject{}
 	object.Spec.state, object.Spec.Hosts = []string{"x"}, []string{"a"}
-	copied := codec.New[*stateful](reflect.TypeFor[stateful]()).Copy(object)
+	copied := codec.New[*statefulObject](reflect.TypeFor[statefulObject]()).Copy(object)
 	copied.Spec.Hosts[0] = "b"
 	if object.Spec.Hosts[0] != "a" || copied.Spec.state[0] != "x" {
 		t.Errorf("a type with private state must be copied with its own method: got %v, %v", object.Spec, copied.Spec)
 	}
-	part := &promoted{Hosts: []string{"a"}}
-	codec.New[*promoted](reflect.TypeFor[promoted]()).Copy(part).Hosts[0] = "b"
+	part := &promotedFields{Hosts: []string{"a"}}
+	codec.New[*promotedFields](reflect.TypeFor[promotedFields]()).Copy(part).Hosts[0] = "b"
 	raw := &unstructured.Unstructured{Object: map[string]any{"n": 5, "l": []any{"a"}}} // an int, as literals are
 	list, _ := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()).
 		Copy(raw).Object["l"].([]any)

@@ -29,8 +29,8 @@ func copyDeep[T any](value T) T {
 // From then on, a visited part gets the same copy, which ends a cycle. Parts that are shared within a small value are
 // copied several times, which is correct but not minimal.
 type copier struct {
-	parts  int
-	copies map[reference]reflect.Value
+	partCount int
+	copies    map[reference]reflect.Value
 }
 
 // cycleThreshold is the number of copied parts after which the copier looks for cycles.
@@ -39,14 +39,14 @@ const cycleThreshold = 1000
 // reference identifies a pointer, map or slice. The length is part of it, because slices of one array can start at the
 // same address.
 type reference struct {
-	at     uintptr
-	length int
-	typ    reflect.Type
+	address uintptr
+	length  int
+	typ     reflect.Type
 }
 
 // referenceTo returns the key of a pointer, map or slice for the copies of a copier.
 func referenceTo(v reflect.Value) reference {
-	ref := reference{at: v.Pointer(), typ: v.Type()}
+	ref := reference{address: v.Pointer(), typ: v.Type()}
 	if v.Kind() == reflect.Slice {
 		ref.length = v.Len()
 	}
@@ -104,7 +104,7 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 		copied = reflect.New(elem).Convert(v.Type())
 	}
 	// Lookups are slow compared to copies, so they begin late. A cycle passes the threshold quickly.
-	if c.parts++; c.parts > cycleThreshold {
+	if c.partCount++; c.partCount > cycleThreshold {
 		ref := referenceTo(v)
 		if known, ok := c.copies[ref]; ok {
 			return known

@@ -21,8 +21,8 @@ type copiedTree struct {
 	Amount resource.Quantity
 }
 
-// locked has private state: a mutex.
-type locked struct {
+// lockedValue has private state: a mutex.
+type lockedValue struct {
 	sync.Mutex
 	Names []string
 }
@@ -54,7 +54,7 @@ func TestCopyShares(t *testing.T) {
 		value  any
 	}{
 		"Private": {reason: "a value with a lock is not copied, as only its own package can",
-			value: &locked{Names: []string{"a"}}},
+			value: &lockedValue{Names: []string{"a"}}},
 		"Nil":    {reason: "a nil pointer is returned unchanged", value: (*copiedTree)(nil)},
 		"Number": {reason: "a number is returned unchanged", value: 7},
 	}
@@ -81,8 +81,8 @@ func TestComplete(t *testing.T) {
 		value  any
 		want   bool
 	}{
-		"Locked":   {reason: "a type with a lock is not complete", value: locked{}},
-		"Behind":   {reason: "a type with a deeply nested lock is not complete", value: map[string][]*locked{}},
+		"Locked":   {reason: "a type with a lock is not complete", value: lockedValue{}},
+		"Behind":   {reason: "a type with a deeply nested lock is not complete", value: map[string][]*lockedValue{}},
 		"Tree":     {reason: "a recursive type is complete", value: copiedTree{}, want: true},
 		"Pod":      {reason: "a Kubernetes object copies itself completely", value: corev1.Pod{}, want: true},
 		"Quantity": {reason: "a quantity copies itself completely", value: ptr.To(resource.MustParse("1")), want: true},

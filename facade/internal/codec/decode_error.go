@@ -48,7 +48,7 @@ func (c *Codec[T]) newDecodeError(body map[string]any, err error) error {
 
 // mostSearched is the number of encoded bytes after which the search for a misfit stops and reports the field found so
 // far. Without a limit, the search costs the size of the object for each level of nesting.
-const mostSearched = 1 << 20
+const maxSearchedBytes = 1 << 20
 
 // findMisfit returns the path of the innermost field that does not decode on its own, and the error for that field. The
 // decoder names the field only in some of its errors. The search is slow, but it runs only after a failure.
@@ -74,7 +74,7 @@ func (c *Codec[T]) firstMisfit(
 	value any, whole placement, searched *int,
 ) (key string, child any, place placement, err error) {
 	for key, child := range childParts(value) {
-		if *searched > mostSearched {
+		if *searched > maxSearchedBytes {
 			break
 		}
 		place := partPlacement(whole, value, key)

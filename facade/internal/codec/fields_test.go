@@ -55,7 +55,7 @@ type (
 	}
 )
 
-func unusuals() *codec.Codec[*unusual] { return codec.New[*unusual](reflect.TypeFor[unusual]()) }
+func unusualCodec() *codec.Codec[*unusual] { return codec.New[*unusual](reflect.TypeFor[unusual]()) }
 
 // TestCheckFieldAcceptsFields shows that CheckField accepts every kind of field. A wrong error would keep a program
 // from starting.
@@ -67,7 +67,7 @@ func TestCheckFieldAcceptsFields(t *testing.T) {
 	} {
 		path, err := codec.ParsePath(text)
 		if err == nil {
-			err = unusuals().CheckField(path)
+			err = unusualCodec().CheckField(path)
 		}
 		if err != nil {
 			t.Error(err)
@@ -97,7 +97,7 @@ func TestCheckValueAcceptsValues(t *testing.T) {
 		for _, value := range values {
 			encoded, err := codec.EncodeValue(value)
 			if err == nil {
-				err = unusuals().CheckValue(path, encoded)
+				err = unusualCodec().CheckValue(path, encoded)
 			}
 			if err != nil {
 				t.Errorf("%s: %v: %v", text, value, err)

@@ -15,13 +15,13 @@ type Lists struct {
 	// fields, or if the schema is unknown. It may send a request, so it is called only if an item has fields that the
 	// Go type does not have and the tags of Go fields name no keys. A nil Keys is for kinds without a schema.
 	Keys func(list diff.Path) []string
-	// Lost is called with the paths of fields that are lost because items could not be matched. A nil Lost ignores
+	// OnLost is called with the paths of fields that are lost because items could not be matched. A nil Lost ignores
 	// them.
-	Lost func(fields []string)
+	OnLost func(fields []string)
 }
 
 // guesses are keys that are common in lists. They are tried if neither type nor schema names any.
-var guesses = [][]string{{"name"}, {"key"}, {"id"}, {"type"}, {"port", "protocol"}}
+var commonKeys = [][]string{{"name"}, {"key"}, {"id"}, {"type"}, {"port", "protocol"}}
 
 // furtherKeys complete a patchMergeKey that is not unique, as in the ports of containers. The tags of the built-in
 // types do not list them.
@@ -55,10 +55,10 @@ func (m *merger) formerIndices(raw, before, after []any) []int {
 		p.pairByValue()
 	}
 	// Only hidden fields can be lost: the others are in the changed item.
-	for _, i := range p.lost {
+	for _, i := range p.lostItems {
 		for _, field := range hiddenFields(raw[i], before[i], typ, m.path) {
-			if text := FormatPath(field); !slices.Contains(m.lost, text) {
-				m.lost = append(m.lost, text)
+			if text := FormatPath(field); !slices.Contains(m.lostFields, text) {
+				m.lostFields = append(m.lostFields, text)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (m *merger) identifyItems(p *pairing, typ reflect.Type, tag reflect.StructT
 			return by
 		}
 	}
-	return p.chooseKeys(guesses)
+	return p.chooseKeys(commonKeys)
 }
 
 // isNested reports whether the value has parts.

@@ -9,16 +9,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
-// edited is a list after random edits, with the original position of each item: -1 for a new one.
-type edited struct {
+// editedLists is a list after random edits, with the original position of each item: -1 for a new one.
+type editedLists struct {
 	random   *rand.Rand
 	items    []named
 	numbers  []int
-	moved    bool // whether items were added, removed or moved
+	hasMoved bool // whether items were added, removed or moved
 	nextName int
 }
 
-func (e *edited) step(keyed bool) {
+func (e *editedLists) step(keyed bool) {
 	at := 0
 	if len(e.items) > 0 {
 		at = e.random.IntN(len(e.items))
@@ -26,22 +26,22 @@ func (e *edited) step(keyed bool) {
 	e.nextName++
 	switch move := e.random.IntN(5); {
 	case move == 0 || len(e.items) == 0:
-		e.moved = true
+		e.hasMoved = true
 		fresh := named{Size: 1000 + e.nextName}
 		if keyed {
 			fresh.Name = fmt.Sprint("new", e.nextName)
 		}
 		e.items, e.numbers = slices.Insert(e.items, at, fresh), slices.Insert(e.numbers, at, -1)
 	case move == 1:
-		e.moved = true
+		e.hasMoved = true
 		e.items, e.numbers = slices.Delete(e.items, at, at+1), slices.Delete(e.numbers, at, at+1)
 	case move == 2:
-		e.moved = true
+		e.hasMoved = true
 		to := e.random.IntN(len(e.items))
 		e.items[at], e.items[to] = e.items[to], e.items[at]
 		e.numbers[at], e.numbers[to] = e.numbers[to], e.numbers[at]
 	case move == 3 && keyed && len(e.items[at].Parts) > 0:
-		inner := &edited{random: e.random, items: e.items[at].Parts}
+		inner := &editedLists{random: e.random, items: e.items[at].Parts}
 		for i := range inner.items {
 			inner.numbers = append(inner.numbers, i)
 		}
@@ -73,7 +73,7 @@ func TestRandomEditsNeverMixItems(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 38))
 		keyed := seed%2 == 0
 		items := randomItems(random, keyed, 1)
-		e := &edited{random: random}
+		e := &editedLists{random: random}
 		change := func(s *listingSpec) {
 			if e.items == nil {
 				e.items = codec.DeepCopy(s.Named)
@@ -98,7 +98,7 @@ func TestRandomEditsNeverMixItems(t *testing.T) {
 
 // checkItem reports fields that belong to other items. An item with a key, or in a list without moves, keeps its own
 // fields.
-func checkItem(t *testing.T, where string, item any, e *edited, at int, items []any, keyed bool) {
+func checkItem(t *testing.T, where string, item any, e *editedLists, at int, items []any, keyed bool) {
 	t.Helper()
 	mapping, _ := item.(object)
 	novel, has := mapping["novel"]
@@ -111,7 +111,7 @@ func checkItem(t *testing.T, where string, item any, e *edited, at int, items []
 		t.Errorf("%s: a new item has inherited %v", where, novel)
 	case number >= 0 && has && novel != int64(number) && (keyed || !sameLength):
 		t.Errorf("%s: it has the field of item %v", where, novel)
-	case number >= 0 && !has && (keyed || !e.moved):
+	case number >= 0 && !has && (keyed || !e.hasMoved):
 		t.Errorf("%s: it lost its field", where)
 	}
 	if number < 0 {

@@ -66,14 +66,14 @@ type port struct {
 	Size     int    `json:"size,omitempty"`
 }
 
-func listings() *codec.Codec[*listing] { return codec.New[*listing](reflect.TypeFor[listing]()) }
+func listingCodec() *codec.Codec[*listing] { return codec.New[*listing](reflect.TypeFor[listing]()) }
 
 // changeList changes an object with one list in its spec, as a patch and in place, and returns the changed list.
 func changeList(t *testing.T, field string, items []any, change func(s *listingSpec), lists codec.Lists) any {
 	t.Helper()
 	body := object{"metadata": object{"name": "l"}, "spec": object{field: items}}
 	before := diff.DeepCopy(body)
-	transform := listings().Transform(func(l *listing) { change(&l.Spec) }, lists)
+	transform := listingCodec().Transform(func(l *listing) { change(&l.Spec) }, lists)
 	if err := transform(body); err != nil {
 		t.Fatal(err)
 	}
@@ -82,16 +82,16 @@ func changeList(t *testing.T, field string, items []any, change func(s *listingS
 	if !ok {
 		t.Fatal("an object is a mapping")
 	}
-	object, err := listings().Decode(old)
+	object, err := listingCodec().Decode(old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := listings().JSONText(object)
+	text, err := listingCodec().JSONText(object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(&object.Spec)
-	edits, err := listings().EditTransform(text, object, lists)
+	edits, err := listingCodec().EditTransform(text, object, lists)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func (tc listCase) run(t *testing.T) {
 			}
 			return nil
 		},
-		Lost: func(fields []string) { lost = fields },
+		OnLost: func(fields []string) { lost = fields },
 	})
 	if d := cmp.Diff(any(tc.want), got); d != "" {
 		t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

@@ -47,9 +47,9 @@ func (c *Codec[T]) applyChange(body, before, after map[string]any, lists Lists) 
 	// The caller holds the map itself, so its content is replaced.
 	clear(body)
 	maps.Copy(body, changed)
-	if len(m.lost) > 0 && lists.Lost != nil {
-		slices.Sort(m.lost)
-		lists.Lost(m.lost)
+	if len(m.lostFields) > 0 && lists.OnLost != nil {
+		slices.Sort(m.lostFields)
+		lists.OnLost(m.lostFields)
 	}
 }
 
@@ -94,10 +94,10 @@ func restoreKeys(to, from map[string]any, keys ...string) {
 // raw object at the same time. Only differences between before and after are applied. So fields that the Go type lacks
 // survive, and defaults that its encoding adds are not written.
 type merger struct {
-	typ   reflect.Type // of the object
-	lists Lists
-	path  diff.Path // the current position, without indices of lists
-	lost  []string  // hidden fields of items that could not be matched
+	typ        reflect.Type // of the object
+	lists      Lists
+	path       diff.Path // the current position, without indices of lists
+	lostFields []string  // hidden fields of items that could not be matched
 }
 
 // mergeValue applies the change from before to after to a raw value, and returns the result. Before and after are

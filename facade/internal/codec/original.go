@@ -10,24 +10,24 @@ import (
 // Original is the object of a handler before the call. It detects changes that the handler makes in the object without
 // Patch: these are not written. Such a mistake is easy to make, because it has no effect and no error.
 type Original[T client.Object] struct {
-	codec   *Codec[T]
-	object  T // the original pointer: the handler may assign another object to its field
-	version string
-	content map[string]any // the content at the beginning or after the last Patch
-	changed []diff.Path    // paths that were changed in place
-	failed  bool           // the object does not encode, so changes cannot be detected
+	codec           *Codec[T]
+	object          T // the original pointer: the handler may assign another object to its field
+	resourceVersion string
+	content         map[string]any // the content at the beginning or after the last Patch
+	changedPaths    []diff.Path    // paths that were changed in place
+	hasEncodeError  bool           // the object does not encode, so changes cannot be detected
 }
 
 // NewOriginal records the current content of the object.
 func (c *Codec[T]) NewOriginal(object T) *Original[T] {
-	o := &Original[T]{codec: c, object: object, version: object.GetResourceVersion()}
+	o := &Original[T]{codec: c, object: object, resourceVersion: object.GetResourceVersion()}
 	o.RecordContent()
 	return o
 }
 
 // RecordContent records the current content of the object as the new basis. It does nothing for nil.
 func (o *Original[T]) RecordContent() {
-	if o == nil || o.failed {
+	if o == nil || o.hasEncodeError {
 		return
 	}
 	o.content = o.contentOf(o.object)
@@ -35,22 +35,22 @@ func (o *Original[T]) RecordContent() {
 
 // DetectChanges adds the changes since the last [Original.RecordContent] to the changed paths. It does nothing for nil.
 func (o *Original[T]) DetectChanges() {
-	if o == nil || o.failed {
+	if o == nil || o.hasEncodeError {
 		return
 	}
 	now := o.contentOf(o.object)
-	if o.failed {
+	if o.hasEncodeError {
 		return
 	}
 	// A path is recorded once, although it can change before and after a Patch.
 	known := map[string]bool{}
-	for _, path := range o.changed {
+	for _, path := range o.changedPaths {
 		known[FormatPath(path)] = true
 	}
 	// The values are not stored: Lost compares the final state.
 	for _, item := range diff.Compute(o.content, now) {
 		if len(known) == 0 || !known[FormatPath(item.Path)] {
-			o.changed = append(o.changed, item.Path)
+			o.changedPaths = append(o.changedPaths, item.Path)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (o *Original[T]) DetectChanges() {
 func (o *Original[T]) LostFields(body func() (map[string]any, error)) (fields []string) {
 	o.DetectChanges()
 	// A new resourceVersion means that the handler has written the object by a client.
-	if o.failed || len(o.changed) == 0 || o.object.GetResourceVersion() != o.version {
+	if o.hasEncodeError || len(o.changedPaths) == 0 || o.object.GetResourceVersion() != o.resourceVersion {
 		return nil
 	}
 	raw, err := body()
@@ -74,10 +74,10 @@ func (o *Original[T]) LostFields(body func() (map[string]any, error)) (fields []
 		return nil
 	}
 	have, want := o.contentOf(written), o.contentOf(o.object)
-	for _, path := range o.changed {
+	for _, path := range o.changedPaths {
 		was, _ := diff.ResolvePath(have, path)
 		is, _ := diff.ResolvePath(want, path)
-		if !o.failed && !diff.Equal(was, is) {
+		if !o.hasEncodeError && !diff.Equal(was, is) {
 			fields = append(fields, FormatPath(path))
 		}
 	}
@@ -87,6 +87,6 @@ func (o *Original[T]) LostFields(body func() (map[string]any, error)) (fields []
 // contentOf encodes an object. Encoders can be users' code, so panics are contained.
 func (o *Original[T]) contentOf(object T) (content map[string]any) {
 	err := panics.Contain(func() (err error) { content, err = o.codec.ComparableContent(object); return err })
-	o.failed = o.failed || err != nil
+	o.hasEncodeError = o.hasEncodeError || err != nil
 	return content
 }

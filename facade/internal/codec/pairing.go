@@ -14,20 +14,20 @@ import (
 type pairing struct {
 	raw, before, after []any
 	origins            []int  // the former index of each item; -1 without a match
-	used               []bool // by former index
-	lost               []int  // former indices of items that may still exist but were not matched
+	isMatched          []bool // by former index
+	lostItems          []int  // former indices of items that may still exist but were not matched
 }
 
 // newPairing starts without any matches.
 func newPairing(raw, before, after []any) *pairing {
 	return &pairing{
 		raw: raw, before: before, after: after,
-		origins: slices.Repeat([]int{-1}, len(after)), used: make([]bool, len(before)),
+		origins: slices.Repeat([]int{-1}, len(after)), isMatched: make([]bool, len(before)),
 	}
 }
 
 // recordPair records a match.
-func (p *pairing) recordPair(item, former int) { p.origins[item], p.used[former] = former, true }
+func (p *pairing) recordPair(item, former int) { p.origins[item], p.isMatched[former] = former, true }
 
 // identifiedItems holds the indices of items by identity, before and after the change.
 type identifiedItems struct{ before, after map[string][]int }
@@ -74,7 +74,7 @@ func (p *pairing) pairByKeys(by *identifiedItems) {
 			found = slices.IndexFunc(items, func(i int) bool { return diff.Equal(p.after[i], p.before[former]) })
 		}
 		if found < 0 {
-			p.lost = append(p.lost, former)
+			p.lostItems = append(p.lostItems, former)
 		} else {
 			p.recordPair(items[found], former)
 		}
@@ -96,15 +96,15 @@ func (p *pairing) pairByValue() {
 	p.pairEqual()
 	// The remaining items were added or changed.
 	rest := p.unpairedItems()
-	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.used[i] }) {
+	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.isMatched[i] }) {
 		for _, i := range rest {
 			p.recordPair(i, i)
 		}
 	} else if slices.ContainsFunc(rest, func(i int) bool { return isNested(p.after[i]) }) {
 		// Any of the unmatched former items may still exist in a changed form.
-		for i, used := range p.used {
+		for i, used := range p.isMatched {
 			if !used {
-				p.lost = append(p.lost, i)
+				p.lostItems = append(p.lostItems, i)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (p *pairing) pairEqual() {
 	before := map[string][]int{}
 	for i, item := range p.before {
 		// Items at their old index were paired before.
-		if !p.used[i] {
+		if !p.isMatched[i] {
 			id := canonicalText(item)
 			before[id] = append(before[id], i)
 		}

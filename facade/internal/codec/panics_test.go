@@ -12,31 +12,31 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// fragile has a field that panics when it is encoded or decoded.
-type fragile struct {
+// fragileObject has a field that panics when it is encoded or decoded.
+type fragileObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	Size broken `json:"size"`
+	Size brokenMarshaler `json:"size"`
 }
 
-func (f *fragile) DeepCopyObject() runtime.Object { own := *f; return &own }
+func (f *fragileObject) DeepCopyObject() runtime.Object { own := *f; return &own }
 
-type broken struct{}
+type brokenMarshaler struct{}
 
-func (broken) MarshalJSON() ([]byte, error)     { panic("no encoder") }
-func (*broken) UnmarshalJSON(text []byte) error { panic("no decoder of " + string(text)) }
+func (brokenMarshaler) MarshalJSON() ([]byte, error)     { panic("no encoder") }
+func (*brokenMarshaler) UnmarshalJSON(text []byte) error { panic("no decoder of " + string(text)) }
 
 // TestTypesThatPanic shows that a panic of a user's type ends neither the registration nor a handler that works
 // without it.
 func TestTypesThatPanic(t *testing.T) {
-	c := codec.New[*fragile](reflect.TypeFor[fragile]())
+	c := codec.New[*fragileObject](reflect.TypeFor[fragileObject]())
 	err := c.CheckValue(diff.Path{"size"}, "large")
 	if err == nil || !strings.Contains(err.Error(), `field size of codec_test.fragile`) ||
 		!strings.Contains(err.Error(), `panic: no decoder of "large"`) {
 		t.Errorf("the error must name the field and the panic: got %v", err)
 	}
-	original := c.NewOriginal(&fragile{})
+	original := c.NewOriginal(&fragileObject{})
 	lost := original.LostFields(func() (map[string]any, error) {
 		t.Error("Lost must not read the object")
 		return nil,

@@ -10,8 +10,9 @@ import (
 )
 
 var (
-	errEmptyKey = errors.New("a key is empty")
-	errQuote    = errors.New(`a key in double quotes does not end before a dot, as in metadata.annotations."a.b/c"`)
+	errEmptyKey      = errors.New("a key is empty")
+	errUnclosedQuote = errors.New(
+		`a key in double quotes does not end before a dot, as in metadata.annotations."a.b/c"`)
 )
 
 // ParsePath splits a path such as `metadata.labels."a.b/c"` at its dots, except inside double quotes. Within quotes, a
@@ -37,14 +38,14 @@ func splitKeys(text string) (path diff.Path, err error) {
 		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
 			// A closing quote must end the key.
 			if key, rest, ok = unquoteKey(quoted); !ok || rest != "" && rest[0] != '.' {
-				return nil, errQuote
+				return nil, errUnclosedQuote
 			}
 			rest, more = strings.CutPrefix(rest, ".")
 		} else {
 			key, rest, more = strings.Cut(rest, ".")
 			// A quote in the middle of a key is an error, so that quoting has only one form.
 			if strings.Contains(key, `"`) {
-				return nil, errQuote
+				return nil, errUnclosedQuote
 			}
 		}
 		if key == "" {

@@ -21,7 +21,7 @@ type OperatorProcess interface {
 	Settings() (serving.ManagerSettings, error)
 	// Around calls serve between the startup and the cleanup of the operator, with the values of the flags. The startup
 	// may change the settings. If it fails, serve is not called.
-	Around(ctx context.Context, given Given, serve func() error) error
+	Around(ctx context.Context, given RunFlags, serve func() error) error
 	// SetupWithManager adds the operator to the manager. The function returns the default namespace of the current
 	// credentials, if any; it can change with each login.
 	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
@@ -48,7 +48,7 @@ func (p Program) displayName() string {
 }
 
 // fromEnvironment is a part of the help of all commands.
-const fromEnvironment = "Flags that are not given are read from the environment variables in brackets. There, " +
+const environmentHelp = "Flags that are not given are read from the environment variables in brackets. There, " +
 	"namespaces stand between spaces."
 
 // New returns the root command with the sub-commands of Kopf and some more. The root command itself does the same as
@@ -60,7 +60,7 @@ func New(p Program) *cobra.Command {
 		Use:   filepath.Base(os.Args[0]),
 		Short: "Run the operator " + p.displayName(),
 		Long: "Run the operator " + p.displayName() +
-			": watch the cluster, and handle its changes until the process is stopped.\n\n" + fromEnvironment,
+			": watch the cluster, and handle its changes until the process is stopped.\n\n" + environmentHelp,
 		Version:       buildVersion(),
 		Args:          rejectArguments,
 		RunE:          r.runOperator,
@@ -92,7 +92,7 @@ func New(p Program) *cobra.Command {
 }
 
 // usage is the exit code for a wrong command line, as in Kopf.
-const usage = 2
+const usageExitCode = 2
 
 // ExitCode returns 0 for nil, 2 for a wrong command line, and 1 for any other error.
 func ExitCode(err error) int {
@@ -101,7 +101,7 @@ func ExitCode(err error) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &wrong):
-		return usage
+		return usageExitCode
 	default:
 		return 1
 	}

@@ -22,11 +22,11 @@ var errSetUp = errors.New("it is set up")
 
 // fakeOperator records its settings and ends the run when it is set up.
 type fakeOperator struct {
-	own     []string
-	served  []string
-	peering commandline.PeeringFlags
-	inspect commandline.Inspection
-	handler slog.Handler
+	configuredNamespaces []string
+	servedNamespaces     []string
+	peering              commandline.PeeringFlags
+	inspection           commandline.Inspection
+	handler              slog.Handler
 }
 
 func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
@@ -35,47 +35,48 @@ func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 		return map[string]*credentials.Info{"login": info}, err
 	}
 	return serving.ManagerSettings{
-		Scheme: runtime.NewScheme(), Namespaces: f.own, Login: login, LogHandler: f.handler,
+		Scheme: runtime.NewScheme(), Namespaces: f.configuredNamespaces, Login: login, LogHandler: f.handler,
 	}, nil
 }
 
-func (f *fakeOperator) Around(_ context.Context, given commandline.Given, serve func() error) error {
-	f.own, f.served, f.peering, f.inspect = given.Namespaces, given.Namespaces, given.Peering, given.Inspection
+func (f *fakeOperator) Around(_ context.Context, given commandline.RunFlags, serve func() error) error {
+	f.configuredNamespaces, f.servedNamespaces, f.peering, f.inspection = given.Namespaces, given.Namespaces,
+		given.Peering, given.Inspection
 	return serve()
 }
 
 func (f *fakeOperator) SetupWithManager(ctrl.Manager, func() string) error { return errSetUp }
 
 // nowhere is the kubeconfig of a cluster that does not exist.
-const nowhere = "testdata/nowhere.yaml"
+const unreachableKubeconfig = "testdata/nowhere.yaml"
 
 func TestNamespacesOfFlagsWin(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		own    []string
-		args   []string
-		want   []string
+		reason     string
+		namespaces []string
+		args       []string
+		want       []string
 	}{
-		"All": {reason: "-A overrides the namespaces of the program", own: []string{"a"}, args: []string{"-A"}},
+		"All": {reason: "-A overrides the namespaces of the program", namespaces: []string{"a"}, args: []string{"-A"}},
 		"Chosen": {reason: "a namespace that is given twice is served once",
 			args: []string{"-nb", "-n", "a", "-nb"}, want: []string{"a", "b"}},
 		"Program": {reason: "the namespaces of the program apply without a flag",
-			own: []string{"a"}, want: []string{"a"}},
+			namespaces: []string{"a"}, want: []string{"a"}},
 		"Neither": {reason: "the default is the whole cluster"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			op := &fakeOperator{own: tc.own}
+			op := &fakeOperator{configuredNamespaces: tc.namespaces}
 			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: op})
 			var out bytes.Buffer
 			cmd.SetOut(&out)
 			cmd.SetErr(&out)
-			cmd.SetArgs(append([]string{"run", "--kubeconfig", nowhere}, tc.args...))
+			cmd.SetArgs(append([]string{"run", "--kubeconfig", unreachableKubeconfig}, tc.args...))
 			if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, errSetUp) {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if !slices.Equal(tc.want, op.served) {
-				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, op.served)
+			if !slices.Equal(tc.want, op.servedNamespaces) {
+				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, op.servedNamespaces)
 			}
 			if hint := strings.Contains(out.String(), "Neither -n nor -A"); hint != (name == "Neither") {
 				t.Errorf("%s: the hint is printed: %t", tc.reason, hint)

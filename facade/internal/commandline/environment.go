@@ -14,9 +14,9 @@ import (
 // environment binds the flags of one command to environment variables. A flag in the command line takes precedence over
 // its variable, and the variable over the default. Kopf has the same rules.
 type environment struct {
-	prefix string   // prefix of the variables, such as KOPF_RUN_
-	flags  []string // flags that can be set by a variable
-	used   []string // flags that were set by a variable, with its name, for errors
+	prefix           string   // prefix of the variables, such as KOPF_RUN_
+	flags            []string // flags that can be set by a variable
+	appliedVariables []string // flags that were set by a variable, with its name, for errors
 }
 
 // environmentOf returns the environment of a command. Kopf has the same names of variables.
@@ -37,11 +37,11 @@ var variables = map[string][]string{
 
 // oneNamespace is a legacy variable of Kopf, from the time when it could serve only one namespace. It adds one
 // namespace to all others.
-const oneNamespace = "KOPF_RUN_NAMESPACE"
+const legacyNamespaceVariable = "KOPF_RUN_NAMESPACE"
 
 // alternatives are groups of flags for one setting. If one flag of a group is in the command line, the variables of the
 // whole group are ignored: options take precedence over the environment.
-var alternatives = [][]string{{"verbose", "debug", "quiet"}, {"log-prefix", "no-log-prefix"}}
+var alternativeFlags = [][]string{{"verbose", "debug", "quiet"}, {"log-prefix", "no-log-prefix"}}
 
 // variablesOf returns the variables for a flag in the order of precedence.
 func (e *environment) variablesOf(flag string) (all []string) {
@@ -84,8 +84,8 @@ func (e *environment) setMissingFlags(cmd *cobra.Command) error {
 		}
 	}
 	// The legacy variable adds to the flags, even if -n is given.
-	if name := os.Getenv(oneNamespace); name != "" && strings.HasPrefix(oneNamespace, e.prefix) {
-		return e.setFlag(cmd, "namespace", oneNamespace, name)
+	if name := os.Getenv(legacyNamespaceVariable); name != "" && strings.HasPrefix(legacyNamespaceVariable, e.prefix) {
+		return e.setFlag(cmd, "namespace", legacyNamespaceVariable, name)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (e *environment) firstVariable(flag string) (variable, value string) {
 // isDecided reports whether the command line contains the flag or one of its alternatives.
 func isDecided(cmd *cobra.Command, flag string) bool {
 	asked := []string{flag}
-	for _, group := range alternatives {
+	for _, group := range alternativeFlags {
 		if slices.Contains(group, flag) {
 			asked = group
 		}
@@ -130,7 +130,7 @@ func (e *environment) setFlag(cmd *cobra.Command, flag, variable, value string) 
 	if err != nil {
 		return asUsageError(cmd, fmt.Errorf("%s=%q: %w", variable, value, err))
 	}
-	e.used = append(e.used, fmt.Sprintf("--%s (%s)", flag, variable))
+	e.appliedVariables = append(e.appliedVariables, fmt.Sprintf("--%s (%s)", flag, variable))
 	return nil
 }
 
@@ -150,8 +150,8 @@ func parseBoolean(value string) (string, error) {
 // is about.
 func (e *environment) listVariables(err error) error {
 	// Other errors are not caused by flags.
-	if len(e.used) == 0 || ExitCode(err) != usage {
+	if len(e.appliedVariables) == 0 || ExitCode(err) != usageExitCode {
 		return err
 	}
-	return fmt.Errorf("%w\nOf the environment come %s", err, strings.Join(e.used, ", "))
+	return fmt.Errorf("%w\nOf the environment come %s", err, strings.Join(e.appliedVariables, ", "))
 }

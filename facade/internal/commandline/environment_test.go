@@ -14,9 +14,9 @@ import (
 
 // commandResult is the result of a command line: the served namespaces, the exit code, and the output.
 type commandResult struct {
-	served []string
-	code   int
-	text   string
+	servedNamespaces []string
+	code             int
+	text             string
 }
 
 // runWith runs the command line. The exit code is 0 if the operator would have been served.
@@ -29,12 +29,12 @@ func runWith(t *testing.T, op *fakeOperator, environment map[string]string, args
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(append([]string{"--kubeconfig", nowhere}, args...))
+	cmd.SetArgs(append([]string{"--kubeconfig", unreachableKubeconfig}, args...))
 	err := cmd.ExecuteContext(t.Context())
 	if errors.Is(err, errSetUp) {
 		err = nil
 	}
-	return commandResult{op.served, commandline.ExitCode(err), out.String()}
+	return commandResult{op.servedNamespaces, commandline.ExitCode(err), out.String()}
 }
 
 // TestEnvironment shows that each flag has a variable with Kopf's name, and that the command line wins.
@@ -42,12 +42,12 @@ func TestEnvironment(t *testing.T) {
 	const hint = "Neither -n nor -A is given"
 	type environment map[string]string
 	cases := map[string]struct {
-		reason      string
-		environment environment
-		args        []string
-		served      []string
-		code        int
-		want        string // part of the output; with "-" in front, not a part of it
+		reason         string
+		environment    environment
+		args           []string
+		wantNamespaces []string
+		code           int
+		want           string // part of the output; with "-" in front, not a part of it
 	}{
 		"nothing": {"the hint is printed with default settings", nil, nil, nil, 0, "[WARNING ] " + hint},
 		"empty":   {"an empty variable is ignored", environment{"KOPF_RUN_LOG_FORMAT": ""}, nil, nil, 0, "] " + hint},
@@ -130,7 +130,7 @@ func TestEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := runWith(t, &fakeOperator{}, c.environment, c.args...)
 			if c.code == 0 {
-				if d := cmp.Diff(c.served, got.served); d != "" {
+				if d := cmp.Diff(c.wantNamespaces, got.servedNamespaces); d != "" {
 					t.Errorf("%s: namespaces; -want, +got:\n%s", c.reason, d)
 				}
 			}

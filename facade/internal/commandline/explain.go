@@ -20,7 +20,7 @@ const (
 	// explainTimeout limits the request. It is generous, because the operator answers from memory.
 	explainTimeout = 30 * time.Second
 	// mostExplained limits the size of an answer in bytes.
-	mostExplained = 16 << 20
+	maxExplainedBytes = 16 << 20
 )
 
 // explainer is the command that requests the explanation of one object from a running operator.
@@ -40,7 +40,7 @@ func explainCommand(p Program, program string) *cobra.Command {
 		Long: "Show the history of one object and why each handler ran or did not run: its events, changes, " +
 			"attempts, outcomes and retries. The running operator answers from its memory, which begins with its " +
 			"start and is limited. It listens on its own machine only, unless its flag --debug-bind-address has " +
-			"another address.\n\n" + fromEnvironment,
+			"another address.\n\n" + environmentHelp,
 		Example: explainExamples(program), Args: checkObjectArguments, RunE: e.runExplain,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -111,7 +111,7 @@ func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]
 	}
 	defer func() { _ = response.Body.Close() }()
 	// Another server at this address could send an endless answer.
-	answer, err := io.ReadAll(io.LimitReader(response.Body, mostExplained))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxExplainedBytes))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", e.address, err)
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 // fixedStanding is an operator with a fixed standing.
-type fixedStanding journal.Standing
+type fixedStanding journal.OperatorState
 
-func (s fixedStanding) OperatorState() journal.Standing { return journal.Standing(s) }
+func (s fixedStanding) OperatorState() journal.OperatorState { return journal.OperatorState(s) }
 
 // startExplainServer starts an operator that explains widget ns/w1. It stores the query of the last request in asked.
 func startExplainServer(t *testing.T, name string, asked *url.Values) (address string) {
@@ -282,8 +282,8 @@ func TestDebugBindAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := &fakeOperator{}
 			got := runWith(t, op, c.environment, append([]string{"run", "-A"}, c.args...)...)
-			if got.code != 0 || op.inspect != c.want {
-				t.Errorf("%s: want %+v, got %+v; exit code %d: %s", c.reason, c.want, op.inspect, got.code, got.text)
+			if got.code != 0 || op.inspection != c.want {
+				t.Errorf("%s: want %+v, got %+v; exit code %d: %s", c.reason, c.want, op.inspection, got.code, got.text)
 			}
 		})
 	}

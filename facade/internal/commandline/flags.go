@@ -13,14 +13,14 @@ import (
 
 // runner is the command that runs the operator, with the values of its flags.
 type runner struct {
-	base       baseCommand
-	peering    peeringFlags
-	metrics    string // --metrics-bind-address; "0" is off
-	health     string // --health-probe-bind-address; "0" is off
-	inspection Inspection
-	liveness   string                   // --liveness as given
-	endpoint   *serving.LivenessAddress // the parsed liveness URL; nil if it is not given
-	modules    []string                 // a flag of Kopf that is rejected
+	base                   baseCommand
+	peering                peeringFlags
+	metricsBindAddress     string // --metrics-bind-address; "0" is off
+	healthProbeBindAddress string // --health-probe-bind-address; "0" is off
+	inspection             Inspection
+	livenessURL            string                   // --liveness as given
+	livenessAddress        *serving.LivenessAddress // the parsed liveness URL; nil if it is not given
+	modules                []string                 // a flag of Kopf that is rejected
 }
 
 // addFlags adds all flags to a command. The root command and "run" share one runner, so the values are the same.
@@ -28,11 +28,11 @@ func (r *runner) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	r.peering.addFlags(cmd)
 	flags.StringVar(
-		&r.metrics, "metrics-bind-address", "0",
+		&r.metricsBindAddress, "metrics-bind-address", "0",
 		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
 	)
 	flags.StringVar(
-		&r.health, "health-probe-bind-address", "0",
+		&r.healthProbeBindAddress, "health-probe-bind-address", "0",
 		"serve /healthz and /readyz at this `address`, such as :8081: whether the operator is stuck, and whether it "+
 			"is at work; 0 is off",
 	)
@@ -48,7 +48,7 @@ func (r *runner) addFlags(cmd *cobra.Command) {
 		&r.inspection.Profiling, "profiling", false, "serve profiles, /debug/pprof at the --debug-bind-address",
 	)
 	flags.StringVarP(
-		&r.liveness, "liveness", "L", "",
+		&r.livenessURL, "liveness", "L", "",
 		"serve the results of the probes at this `URL`, such as http://0.0.0.0:8080/healthz",
 	)
 	// The hidden flag exists only to explain why it is not supported.
@@ -76,15 +76,15 @@ func (r *runner) checkFlags(cmd *cobra.Command) error {
 	// ignored silently.
 	r.inspection.Optional = !r.inspection.Console && !r.inspection.Profiling &&
 		!cmd.Flags().Changed("debug-bind-address")
-	if err := r.peering.checkFlags(cmd); err != nil || r.liveness == "" {
+	if err := r.peering.checkFlags(cmd); err != nil || r.livenessURL == "" {
 		return err
 	}
 	// The URL is parsed here, so that an invalid one is a usage error.
-	endpoint, err := serving.ParseLivenessAddress(r.liveness)
+	endpoint, err := serving.ParseLivenessAddress(r.livenessURL)
 	if err != nil {
 		return asUsageError(cmd, fmt.Errorf("-L (--liveness): %w", err))
 	}
-	r.endpoint = &endpoint
+	r.livenessAddress = &endpoint
 	return nil
 }
 

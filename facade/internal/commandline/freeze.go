@@ -22,24 +22,24 @@ const freezePriority = 100
 
 // freezer is the command that pauses or resumes operators.
 type freezer struct {
-	base     baseCommand
-	freezes  bool     // false for resume
-	peering  string   // --peering
-	identity string   // --id; empty means the default
-	priority number   // --priority
-	lifetime lifetime // --lifetime; zero for resume
-	message  string   // --message
-	dev      bool     // takes devPriority instead of priority
+	base            baseCommand
+	isFreeze        bool     // false for resume
+	peering         string   // --peering
+	identity        string   // --id; empty means the default
+	priority        number   // --priority
+	lifetime        lifetime // --lifetime; zero for resume
+	message         string   // --message
+	usesDevPriority bool     // takes devPriority instead of priority
 }
 
 // freezeCommand returns the command that pauses operators. Kopf: kopf freeze.
 func freezeCommand(p Program, program string) *cobra.Command {
-	f := &freezer{base: newBase(p, "freeze"), freezes: true, priority: freezePriority}
+	f := &freezer{base: newBase(p, "freeze"), isFreeze: true, priority: freezePriority}
 	cmd := &cobra.Command{
 		Use: "freeze", Short: "Pause operators for some time", Args: rejectArguments,
 		Long: "Pause operators: this one, and all that share its peering object and have the same priority or a " +
 			"lower one, also those of other programs. They continue when the time is over, or with the command " +
-			"resume. The command uses the cluster and the permissions of your kubeconfig.\n\n" + fromEnvironment,
+			"resume. The command uses the cluster and the permissions of your kubeconfig.\n\n" + environmentHelp,
 		Example: freezeExamples(program),
 		RunE:    f.writeRecord,
 	}
@@ -47,7 +47,7 @@ func freezeCommand(p Program, program string) *cobra.Command {
 	f.addFlags(cmd)
 	flags.VarP(&f.lifetime, "lifetime", "t", "for how many `seconds`, or for what time, such as 10m; required")
 	flags.VarP(&f.priority, "priority", "p", "the `number` up to which operators pause")
-	flags.BoolVar(&f.dev, "dev", false, "take the priority 666, as that of operators with --dev")
+	flags.BoolVar(&f.usesDevPriority, "dev", false, "take the priority 666, as that of operators with --dev")
 	flags.StringVarP(&f.message, "message", "m", "", "why, as a `text` for the log of this command only")
 	f.base.finishFlags(cmd)
 	return cmd
@@ -59,7 +59,7 @@ func resumeCommand(p Program, program string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume", Short: "Resume paused operators", Args: rejectArguments,
 		Long: "Resume operators that were paused by the command freeze, also that of Kopf, by the same user on the " +
-			"same machine, or with the same --id.\n\n" + fromEnvironment,
+			"same machine, or with the same --id.\n\n" + environmentHelp,
 		Example: resumeExamples(program),
 		RunE:    f.writeRecord,
 	}
@@ -88,7 +88,7 @@ func (f *freezer) checkFlags(cmd *cobra.Command) error {
 		))
 	}
 	// A freeze without an end could be forgotten, so there is no default.
-	if f.freezes && f.lifetime == 0 {
+	if f.isFreeze && f.lifetime == 0 {
 		return asUsageError(cmd, errors.New(
 			"-t (--lifetime) is missing: for how many seconds operators pause, unless resume comes first",
 		))
@@ -162,7 +162,7 @@ func (f *freezer) recordIdentity(ctx context.Context) string {
 // because this command cannot be elected to act.
 func (f *freezer) newRecord() peering.PeerRecord {
 	priority := int(f.priority)
-	if f.dev {
+	if f.usesDevPriority {
 		priority = devPriority
 	}
 	return peering.PeerRecord{Priority: priority, Lifetime: time.Duration(f.lifetime)}

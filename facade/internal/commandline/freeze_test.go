@@ -68,7 +68,7 @@ func TestFreezeFlags(t *testing.T) {
 			for variable, value := range c.environment {
 				t.Setenv(variable, value)
 			}
-			t.Setenv("KUBECONFIG", nowhere)
+			t.Setenv("KUBECONFIG", unreachableKubeconfig)
 			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
 			var out strings.Builder
 			cmd.SetOut(&out)
@@ -95,7 +95,7 @@ func TestCompletion(t *testing.T) {
 			var out strings.Builder
 			cmd.SetOut(&out)
 			cmd.SetErr(&strings.Builder{})
-			words := strings.Split(strings.Replace(args, "KC", nowhere, 1), " ")
+			words := strings.Split(strings.Replace(args, "KC", unreachableKubeconfig, 1), " ")
 			cmd.SetArgs(append([]string{"__completeNoDesc"}, words...))
 			if err := cmd.ExecuteContext(t.Context()); err != nil {
 				t.Fatal(err)

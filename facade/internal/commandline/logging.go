@@ -29,7 +29,7 @@ type logFlags struct {
 
 // formFlags are the flags that determine the form of lines. A log handler of the program has its own form, so they are
 // rejected with one.
-var formFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
+var formatFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
 
 // addFlags adds the flags of the log.
 func (l *logFlags) addFlags(flags *pflag.FlagSet) {
@@ -59,7 +59,7 @@ func (l *logFlags) checkFlags(cmd *cobra.Command) error {
 	case !console.Format(l.format).IsValid():
 		return asUsageError(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
 	// A taken key would appear twice in each JSON line.
-	case slices.Contains(console.KeysOfLines(), l.referenceKey):
+	case slices.Contains(console.JSONLineKeys(), l.referenceKey):
 		return asUsageError(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line",
 			l.referenceKey))
 	case l.prefix && l.noPrefix:
@@ -77,7 +77,7 @@ func (l *logFlags) newLogger(cmd *cobra.Command, operator string, handler slog.H
 		return console.New(out, l.consoleOptions(cmd, operator, out)), nil
 	}
 	// A flag without effect would be confusing, so it is an error.
-	for _, name := range formFlags {
+	for _, name := range formatFlags {
 		if cmd.Flags().Changed(name) {
 			return logr.Logger{}, asUsageError(cmd, fmt.Errorf(
 				"--%s has no effect: the program has a handler of its own for the log, which decides what lines look "+

@@ -34,7 +34,7 @@ func newObjectCommand(
 	c := &objectCommand{base: newBase(p, name)}
 	cmd.Args = checkObjectArguments
 	cmd.Long += " The command uses the cluster and the permissions of your kubeconfig, which must allow to get and " +
-		"to patch the object.\n\n" + fromEnvironment
+		"to patch the object.\n\n" + environmentHelp
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := c.findObject(cmd, args)
 		if err != nil {

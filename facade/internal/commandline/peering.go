@@ -10,17 +10,17 @@ import (
 // devPriority is the priority of operators with --dev. Kopf has the same value.
 const devPriority = 666
 
-// Given contains the values of flags. They take precedence over the operator's settings.
-type Given struct {
+// RunFlags contains the values of flags. They take precedence over the operator's settings.
+type RunFlags struct {
 	// Namespaces are the patterns of the namespaces to serve; none means the whole cluster. They are only valid if
 	// Scoped is true. Otherwise the operator's settings decide.
 	Namespaces []string
-	Scoped     bool
+	HasScope   bool
 	Peering    PeeringFlags
 	// Inspection configures the debug server.
 	Inspection Inspection
-	// Metrics and Health are the addresses of these servers. Empty and "0" turn them off.
-	Metrics, Health string
+	// MetricsBindAddress and Health are the addresses of these servers. Empty and "0" turn them off.
+	MetricsBindAddress, HealthProbeBindAddress string
 	// Cluster selects the kubeconfig.
 	Cluster serving.ClusterConfig
 }
@@ -61,10 +61,10 @@ type PeeringFlags struct {
 
 // peeringFlags are the peering flags of an operator. Kopf has the same flags.
 type peeringFlags struct {
-	name       string
-	priority   number
-	dev        bool
-	standalone bool
+	name            string
+	priority        number
+	usesDevPriority bool
+	standalone      bool
 }
 
 // addFlags adds the flags of peering.
@@ -78,7 +78,7 @@ func (p *peeringFlags) addFlags(cmd *cobra.Command) {
 	flags.VarP(
 		&p.priority, "priority", "p", "the `number` that decides which one of several operators acts: the highest",
 	)
-	flags.BoolVar(&p.dev, "dev", false, "run with the priority 666, as developers do: all others pause")
+	flags.BoolVar(&p.usesDevPriority, "dev", false, "run with the priority 666, as developers do: all others pause")
 	flags.BoolVar(&p.standalone, "standalone", false, "run alone, whatever other operators do")
 }
 
@@ -95,7 +95,7 @@ func (p *peeringFlags) checkFlags(cmd *cobra.Command) error {
 func (p *peeringFlags) setValues(cmd *cobra.Command) (given PeeringFlags) {
 	given.Name = p.name
 	switch {
-	case p.dev:
+	case p.usesDevPriority:
 		given.Priority = ptr.To(devPriority)
 	// A variable counts as changed as well, because it sets the flag.
 	case cmd.Flags().Changed("priority"):

@@ -93,7 +93,7 @@ func TestWrongFlags(t *testing.T) {
 			cmd.SetErr(&out)
 			cmd.SetArgs(strings.Fields(c.args))
 			err := cmd.ExecuteContext(t.Context())
-			if commandline.ExitCode(err) != 2 || !strings.Contains(out.String(), c.want) || op.served != nil {
+			if commandline.ExitCode(err) != 2 || !strings.Contains(out.String(), c.want) || op.servedNamespaces != nil {
 				t.Errorf("%s: exit code %d, want 2, and %q in: %s", c.reason, commandline.ExitCode(err), c.want, &out)
 			}
 		})

@@ -24,9 +24,10 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 	}
 	// The flags are passed to the operator before its startup, whose handlers may read them.
 	namespaces, said := r.base.scope.chooseNamespaces(settings.Namespaces)
-	given := Given{
-		Namespaces: namespaces, Scoped: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
-		Inspection: r.inspection, Metrics: r.metrics, Health: r.health, Cluster: r.base.cluster,
+	given := RunFlags{
+		Namespaces: namespaces, HasScope: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
+		Inspection: r.inspection, MetricsBindAddress: r.metricsBindAddress,
+		HealthProbeBindAddress: r.healthProbeBindAddress, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
 		// The startup handlers may have changed any of the settings.
@@ -39,8 +40,9 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 			warnAboutScope(log)
 		}
 		return serving.Run(cmd.Context(), settings, serving.Options{
-			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, Metrics: r.metrics, Health: r.health,
-			Liveness: r.endpoint, SetUp: operator.SetupWithManager,
+			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, MetricsBindAddress: r.metricsBindAddress,
+			HealthProbeBindAddress: r.healthProbeBindAddress,
+			Liveness:               r.livenessAddress, SetUp: operator.SetupWithManager,
 		})
 	})
 }

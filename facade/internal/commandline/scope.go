@@ -13,8 +13,8 @@ import (
 
 // scope selects the namespaces of a command.
 type scope struct {
-	namespaces []string
-	all        bool
+	namespaces    []string
+	allNamespaces bool
 }
 
 // addFlags adds the flags. One and all are their help texts.
@@ -23,12 +23,12 @@ func (s *scope) addFlags(flags *pflag.FlagSet, one, all string) {
 		&s.namespaces, "namespace", "n", nil,
 		one+", or all that match a pattern, such as 'team-*' or '!kube-*'; may be given several times",
 	)
-	flags.BoolVarP(&s.all, "all-namespaces", "A", false, all)
+	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, all)
 }
 
 // checkFlags validates the flags, and removes duplicate patterns.
 func (s *scope) checkFlags(cmd *cobra.Command) error {
-	if s.all && len(s.namespaces) > 0 {
+	if s.allNamespaces && len(s.namespaces) > 0 {
 		return asUsageError(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
 	}
 	// Patterns are checked here, so that an invalid one is a usage error.
@@ -44,14 +44,14 @@ func (s *scope) checkFlags(cmd *cobra.Command) error {
 }
 
 // isGiven reports whether the flags select anything.
-func (s *scope) isGiven() bool { return s.all || len(s.namespaces) > 0 }
+func (s *scope) isGiven() bool { return s.allNamespaces || len(s.namespaces) > 0 }
 
 // chooseNamespaces returns the namespaces to serve, none for the whole cluster. Flags take precedence over the
 // program's settings. Said is false if neither selects anything.
 func (s *scope) chooseNamespaces(ofProgram []string) (names []string, said bool) {
 	switch {
 	// An explicit -A overrides the namespaces of the program.
-	case s.all:
+	case s.allNamespaces:
 		return nil, true
 	case len(s.namespaces) > 0:
 		return s.namespaces, true

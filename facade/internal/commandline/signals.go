@@ -10,7 +10,7 @@ import (
 
 // sameSignal is the time during which a repeated signal counts as the first one. Programs like timeout and tini -g send
 // a signal both to the process and to its group.
-const sameSignal = time.Second
+const repeatedSignalTime = time.Second
 
 // SignalContext returns a context that ends with SIGTERM or Ctrl-C. A further signal exits with code 1 immediately,
 // unless it is the same signal within a second. It is the way out if the shutdown hangs.
@@ -32,7 +32,7 @@ func untilSignal(received <-chan os.Signal, exit func()) context.Context {
 		cancel()
 		// Another signal, or the same one later, means that the user does not want to wait.
 		for next := range received {
-			if next != first || time.Since(began) > sameSignal {
+			if next != first || time.Since(began) > repeatedSignalTime {
 				exit()
 				return
 			}

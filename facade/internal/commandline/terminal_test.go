@@ -35,7 +35,7 @@ func TestColoursOnATerminal(t *testing.T) {
 			defer func() { _ = terminal.Close() }()
 			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
 			cmd.SetErr(terminal)
-			cmd.SetArgs(append(c.args, "--kubeconfig", nowhere))
+			cmd.SetArgs(append(c.args, "--kubeconfig", unreachableKubeconfig))
 			if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, errSetUp) {
 				t.Fatal(err)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// Way is the address at which the API server reaches the operator. It replaces that of the settings.
-type Way struct {
+// WebhookAddress is the address at which the API server reaches the operator. It replaces that of the settings.
+type WebhookAddress struct {
 	// Service has the form "namespace/name", and URL the form "https://host:9443". If both are empty, the settings are
 	// used.
 	Service, URL string
@@ -26,14 +26,14 @@ type Way struct {
 // Webhooks returns the webhook configurations of an operator as it would manage them in a cluster, and hints for the
 // user.
 type Webhooks func(
-	ctx context.Context, cluster *rest.Config, way Way,
+	ctx context.Context, cluster *rest.Config, way WebhookAddress,
 ) (objects []client.Object, hints []string, err error)
 
 // printer is the command that prints webhook configurations.
 type printer struct {
-	base baseCommand
-	way  Way    // --service and --url
-	ca   string // --ca-file
+	base    baseCommand
+	address WebhookAddress // --service and --url
+	caFile  string         // --ca-file
 }
 
 // webhooksCommand returns the command that prints the webhook configurations for an operator that does not manage them
@@ -44,19 +44,19 @@ func webhooksCommand(p Program, program string) *cobra.Command {
 		Use: "webhooks", Short: "Print the webhook configurations, for kubectl apply", Args: rejectArguments,
 		Long: "Print the webhook configurations that the API server needs for the handlers of admission, for those " +
 			"who do not have the operator manage them. The cluster is asked which resources there are, and nothing " +
-			"is written; startup handlers are not called, so what they set is not known.\n\n" + fromEnvironment,
+			"is written; startup handlers are not called, so what they set is not known.\n\n" + environmentHelp,
 		Example: webhooksExamples(program),
 		RunE:    w.printConfigurations,
 	}
 	flags := cmd.Flags()
 	w.base.addClusterFlags(flags)
 	flags.StringVar(
-		&w.way.Service, "service", "",
+		&w.address.Service, "service", "",
 		"the `service` before the operator, as namespace/name or namespace/name:port",
 	)
-	flags.StringVar(&w.way.URL, "url", "", "the `URL` of the operator, if it is not in the cluster")
+	flags.StringVar(&w.address.URL, "url", "", "the `URL` of the operator, if it is not in the cluster")
 	flags.StringVar(
-		&w.ca, "ca-file", "", "the `file` with the CA of the operator's certificate; default: others fill it in",
+		&w.caFile, "ca-file", "", "the `file` with the CA of the operator's certificate; default: others fill it in",
 	)
 	w.base.finishFlags(cmd)
 	return cmd
@@ -85,7 +85,7 @@ func (w *printer) printConfigurations(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	// Nothing is printed before all objects are known: kubectl must not apply a part of them.
-	objects, hints, err := w.base.program.Webhooks(cmd.Context(), config, w.way)
+	objects, hints, err := w.base.program.Webhooks(cmd.Context(), config, w.address)
 	if err != nil {
 		return err
 	}
@@ -108,16 +108,16 @@ func (w *printer) printConfigurations(cmd *cobra.Command, _ []string) error {
 // checkFlags validates the flags and reads the CA.
 func (w *printer) checkFlags(cmd *cobra.Command) (err error) {
 	// A webhook configuration has either a service or a URL.
-	if w.way.Service != "" && w.way.URL != "" {
+	if w.address.Service != "" && w.address.URL != "" {
 		return asUsageError(cmd, errors.New("--service and --url exclude each other"))
 	}
-	if w.ca == "" {
+	if w.caFile == "" {
 		return nil
 	}
 	// The bundle is validated here, so that a bad file is a usage error.
-	data, err := os.ReadFile(w.ca)
+	data, err := os.ReadFile(w.caFile)
 	if err == nil {
-		w.way.Bundle, err = certificates.ParseBundle(data)
+		w.address.Bundle, err = certificates.ParseBundle(data)
 	}
 	if err != nil {
 		return asUsageError(cmd, fmt.Errorf("--ca-file: %w", err))

@@ -42,7 +42,7 @@ func findConfig(path, context string) (config *rest.Config, namespace string, er
 	// controller-runtime, and differs from client-go's, which prefers ~/.kube/config.
 	if path == "" && context == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		if config, err := rest.InClusterConfig(); err == nil {
-			return config, around.readNamespace(), nil
+			return config, mountedFiles.readNamespace(), nil
 		}
 	}
 	files := kubeconfigLoader(path, context)
@@ -53,7 +53,7 @@ func findConfig(path, context string) (config *rest.Config, namespace string, er
 	if said := raw.Contexts[cmp.Or(context, raw.CurrentContext)]; said != nil {
 		return config, said.Namespace, err
 	}
-	return config, around.readNamespace(), err // the files are empty, so client-go used the service account
+	return config, mountedFiles.readNamespace(), err // the files are empty, so client-go used the service account
 }
 
 // kubeconfigLoader returns a lazy reader of a kubeconfig file, or of the files of the environment if path is empty.

@@ -11,7 +11,7 @@ import (
 )
 
 // nowhere is the kubeconfig of a cluster that does not exist.
-const nowhere = "testdata/nowhere.yaml"
+const unreachableKubeconfig = "testdata/nowhere.yaml"
 
 func withoutCluster(t *testing.T) {
 	t.Helper()
@@ -69,9 +69,10 @@ func TestExplicitSettingsComeFirst(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.2")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	cases := map[string]struct{ reason, flag, variable, want string }{
-		"Flag":       {"the flag comes before the variable and the pod", nowhere, broken, "http://127.0.0.1:1"},
-		"BrokenFlag": {"a broken file of the flag is an error", broken, nowhere, ""},
-		"Variable":   {"the variable comes before the pod", "", nowhere, "http://127.0.0.1:1"},
+		"Flag": {"the flag comes before the variable and the pod", unreachableKubeconfig, broken,
+			"http://127.0.0.1:1"},
+		"BrokenFlag": {"a broken file of the flag is an error", broken, unreachableKubeconfig, ""},
+		"Variable":   {"the variable comes before the pod", "", unreachableKubeconfig, "http://127.0.0.1:1"},
 		"BrokenOne":  {"a broken file of the variable is an error", "", broken, ""},
 	}
 	for name, tc := range cases {
@@ -127,11 +128,12 @@ func TestConfigIsNotThrottled(t *testing.T) {
 		path := ""
 		switch how {
 		case "flag":
-			path = nowhere
+			path = unreachableKubeconfig
 		case "variable":
-			t.Setenv("KUBECONFIG", nowhere)
+			t.Setenv("KUBECONFIG", unreachableKubeconfig)
 		default:
-			t.Setenv("KUBECONFIG", strings.Join([]string{"missing", nowhere}, string(filepath.ListSeparator)))
+			t.Setenv("KUBECONFIG", strings.Join([]string{"missing", unreachableKubeconfig},
+				string(filepath.ListSeparator)))
 		}
 		p, err := connect(t, func() (*credentials.Info, error) { return connection.Login(path, "") })
 		if err != nil {

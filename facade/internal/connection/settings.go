@@ -12,7 +12,7 @@ import (
 )
 
 // DefaultConnect is the connect timeout of client-go.
-const DefaultConnect = 30 * time.Second
+const DefaultConnectTimeout = 30 * time.Second
 
 // Configuration configure how connections are made.
 type Configuration struct {
@@ -36,26 +36,26 @@ func (s Configuration) Apply(config *rest.Config) {
 	}
 	next := config.Dial
 	if next == nil {
-		next = (&net.Dialer{KeepAlive: DefaultConnect}).DialContext
+		next = (&net.Dialer{KeepAlive: DefaultConnectTimeout}).DialContext
 	}
 	config.Dial = dialer{
-		next: next, connect: cmp.Or(s.ConnectTimeout, DefaultConnect),
-		watch: cmp.Or(s.WatchConnectTimeout, s.ConnectTimeout, DefaultConnect),
+		next: next, connectTimeout: cmp.Or(s.ConnectTimeout, DefaultConnectTimeout),
+		watchConnectTimeout: cmp.Or(s.WatchConnectTimeout, s.ConnectTimeout, DefaultConnectTimeout),
 	}.dialWithin
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watchMarker{next} })
 }
 
 // dialer opens connections within the time limits.
 type dialer struct {
-	next           func(ctx context.Context, network, address string) (net.Conn, error)
-	connect, watch time.Duration
+	next                                func(ctx context.Context, network, address string) (net.Conn, error)
+	connectTimeout, watchConnectTimeout time.Duration
 }
 
 // dialWithin opens a connection. The context shows whether a watch needs it.
 func (d dialer) dialWithin(ctx context.Context, network, address string) (net.Conn, error) {
-	timeout := d.connect
+	timeout := d.connectTimeout
 	if ctx.Value(watchKey{}) != nil {
-		timeout = d.watch
+		timeout = d.watchConnectTimeout
 	}
 	if timeout > 0 {
 		var cancel context.CancelFunc

@@ -18,10 +18,10 @@ func OnTerminal(out io.Writer) bool {
 
 // ANSI escape sequences for colours.
 const (
-	red    = "\x1b[31m"
-	yellow = "\x1b[33m"
-	faint  = "\x1b[2m"
-	usual  = "\x1b[0m"
+	red        = "\x1b[31m"
+	yellow     = "\x1b[33m"
+	faintStyle = "\x1b[2m"
+	resetStyle = "\x1b[0m"
 )
 
 // paintLevel returns the text in the colour of the level. Text of the level info is not coloured.
@@ -35,10 +35,10 @@ func (t textFormat) paintLevel(level slog.Level, text string) string {
 	case level >= slog.LevelWarn:
 		colour = yellow
 	case level < slog.LevelInfo:
-		colour = faint
+		colour = faintStyle
 	}
 	if colour == "" {
 		return text
 	}
-	return colour + text + usual
+	return colour + text + resetStyle
 }

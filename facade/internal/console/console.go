@@ -73,7 +73,7 @@ func (v Verbosity) lowestLevel() slog.Level {
 // New returns a logger that writes each line to out by one call of Write.
 func New(out io.Writer, o Options) logr.Logger {
 	lines := &lineHandler{out: &lockedWriter{out: out}, level: o.Verbosity.lowestLevel(), compose: o.lineComposer()}
-	return logr.New(&sink{lines: lines})
+	return logr.New(&sink{handler: lines})
 }
 
 // lineComposer returns the function that formats a line.
@@ -88,9 +88,9 @@ func (o Options) lineComposer() func(*line) []byte {
 		if key == "" {
 			key = "object"
 		}
-		return jsonFormat{referenceKey: key, prefixed: prefixed}.composeLine
+		return jsonFormat{referenceKey: key, hasPrefix: prefixed}.composeLine
 	}
-	return textFormat{plain: o.Format == Plain, prefixed: prefixed, colours: o.Colours,
+	return textFormat{isPlain: o.Format == Plain, hasPrefix: prefixed, colours: o.Colours,
 		operator: o.Operator}.composeLine
 }
 
@@ -103,5 +103,5 @@ func (o Options) lineComposer() func(*line) []byte {
 func NewForHandler(handler slog.Handler, out io.Writer, o Options) logr.Logger {
 	// The failure is logged in lines of this package, since the handler cannot log it.
 	failures := &failures{log: New(out, o).WithName(o.Operator)}
-	return logr.New(&sink{lines: &ownHandler{to: handler, verbosity: o.Verbosity, failures: failures}})
+	return logr.New(&sink{handler: &userHandler{handler: handler, verbosity: o.Verbosity, failures: failures}})
 }

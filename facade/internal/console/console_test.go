@@ -114,7 +114,7 @@ func TestLogForPeople(t *testing.T) {
 			if d := cmp.Diff(c.want, plain.String()); d != "" {
 				t.Errorf("%s\nplain: -want, +got:\n%s", c.reason, d)
 			}
-			if d := cmp.Diff(c.want, head.ReplaceAllString(full.String(), "")); d != "" {
+			if d := cmp.Diff(c.want, fullLinePrefix.ReplaceAllString(full.String(), "")); d != "" {
 				t.Errorf("%s\nfull: -want, +got:\n%s", c.reason, d)
 			}
 		})
@@ -122,7 +122,7 @@ func TestLogForPeople(t *testing.T) {
 }
 
 // head is the part of a line by which the format "full" differs from "plain".
-var head = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (.{20}) \[[A-Z]+ *\] `)
+var fullLinePrefix = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (.{20}) \[[A-Z]+ *\] `)
 
 func TestNamesOfLoggers(t *testing.T) {
 	const operator = "test.example.org"
@@ -157,7 +157,7 @@ func TestNamesOfLoggers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			c.log(newLogger(&out, console.Full)).Info("Done")
-			found := head.FindStringSubmatch(out.String())
+			found := fullLinePrefix.FindStringSubmatch(out.String())
 			if found == nil || strings.TrimSpace(found[1]) != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, out.String())
 			}

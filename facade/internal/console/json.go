@@ -6,13 +6,13 @@ import "slices"
 // well, so it contains no control characters.
 type jsonFormat struct {
 	referenceKey string
-	prefixed     bool
+	hasPrefix    bool
 }
 
 // composeLine returns the line as a JSON object. The keys keep their order, so a map is not used.
 func (j jsonFormat) composeLine(l *line) []byte {
 	message := l.message
-	if j.prefixed && l.object.isObject() {
+	if j.hasPrefix && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.messagePrefix()) + "] " + message
 	}
 	// Kopf's keys and its time format, with microseconds and an offset.

@@ -28,18 +28,18 @@ func originOf(place uintptr) origin {
 
 const (
 	// klogs is the origin of all lines of klog, including those that the program logs by klog itself.
-	klogs = "k8s.io/client-go/"
+	klogOrigin = "k8s.io/client-go/"
 	// apiWarnings is the logger for the API server's warnings about deprecated and dropped fields.
-	apiWarnings = "sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)"
+	apiWarningLogger = "sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)"
 	// healthChecks log failed checks, which are not only for debugging.
-	healthChecks = "sigs.k8s.io/controller-runtime/pkg/healthz."
+	healthzPackage = "sigs.k8s.io/controller-runtime/pkg/healthz."
 )
 
 var (
 	// libraries are the packages whose infos are for debugging.
-	libraries = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/", "k8s.io/apimachinery/"}
+	libraryPackages = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/", "k8s.io/apimachinery/"}
 	// warns are the beginnings of messages of libraries that are warnings: logr has no level for these.
-	warns = []string{"warning:", "warn:"}
+	warningPrefixes = []string{"warning:", "warn:"}
 )
 
 // hasAnyPrefix reports whether the text begins with one of the prefixes.
@@ -52,10 +52,10 @@ func hasAnyPrefix(text string, prefixes ...string) bool {
 func (o origin) programLevel(of slog.Level, message string) slog.Level {
 	switch {
 	// Messages of the program and of failed health checks keep their level.
-	case !hasAnyPrefix(string(o), libraries...) || hasAnyPrefix(string(o), healthChecks):
+	case !hasAnyPrefix(string(o), libraryPackages...) || hasAnyPrefix(string(o), healthzPackage):
 		return of
 	case of >= slog.LevelInfo &&
-		(hasAnyPrefix(string(o), apiWarnings) || hasAnyPrefix(strings.ToLower(message), warns...)):
+		(hasAnyPrefix(string(o), apiWarningLogger) || hasAnyPrefix(strings.ToLower(message), warningPrefixes...)):
 		return slog.LevelWarn
 	default:
 		return libraryLevel(of)
@@ -65,7 +65,7 @@ func (o origin) programLevel(of slog.Level, message string) slog.Level {
 // readableValues returns the values in a form that can be encoded. Health checks of controller-runtime log values in
 // fields that JSON omits.
 func (o origin) readableValues(keysAndValues []any) []any {
-	if !hasAnyPrefix(string(o), healthChecks) {
+	if !hasAnyPrefix(string(o), healthzPackage) {
 		return keysAndValues
 	}
 	// The slice belongs to the caller.
@@ -90,7 +90,7 @@ func ForwardKlog(log logr.Logger, debug bool) {
 	klogOnce.Do(func() {
 		log := log.WithName("kubernetes")
 		if own, ok := log.GetSink().(*sink); ok {
-			log = log.WithSink(own.modifiedCopy(func(derived *sink) { derived.origin = klogs }))
+			log = log.WithSink(own.modifiedCopy(func(derived *sink) { derived.origin = klogOrigin }))
 		}
 		if debug {
 			var level klog.Level

@@ -100,16 +100,16 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 const extraPrefix = "extra."
 
 // keysOfLines are the keys that each JSON line has on its own.
-var keysOfLines = []string{"timestamp", "severity", "message", loggerKey}
+var jsonLineKeys = []string{"timestamp", "severity", "message", loggerKey}
 
-// KeysOfLines returns the keys of JSON lines that have a fixed meaning.
-func KeysOfLines() []string { return slices.Clone(keysOfLines) }
+// JSONLineKeys returns the keys of JSON lines that have a fixed meaning.
+func JSONLineKeys() []string { return slices.Clone(jsonLineKeys) }
 
 // freeKey returns a key that neither the logger nor other fields of the message use.
 func (h *lineHandler) freeKey(key string, others []field) string {
 	is := func(f field) bool { return f.key == key }
 	// The prefix is repeated until the key is unique.
-	for slices.Contains(keysOfLines, key) || h.object.hasKey(key) || slices.ContainsFunc(h.fields, is) ||
+	for slices.Contains(jsonLineKeys, key) || h.object.hasKey(key) || slices.ContainsFunc(h.fields, is) ||
 		slices.ContainsFunc(others, is) {
 		key = extraPrefix + key
 	}

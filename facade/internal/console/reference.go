@@ -13,7 +13,7 @@ var referenceKeys = []string{"apiVersion", "kind", "name", "uid", "namespace"}
 type reference struct {
 	// values are the known values of [referenceKeys].
 	values [5]string
-	known  [5]bool
+	isSet  [5]bool
 }
 
 // adoptField adopts the field if it is the first one for its key. A cluster-scoped object has no namespace, so a later
@@ -31,18 +31,18 @@ func (r *reference) adoptField(f field) bool {
 		}
 		text = valueText(stringer)
 	}
-	r.values[at], r.known[at] = text, true
+	r.values[at], r.isSet[at] = text, true
 	return true
 }
 
 // hasKey reports whether the reference uses the key.
 func (r *reference) hasKey(key string) bool {
 	at := slices.Index(referenceKeys, key)
-	return at >= 0 && (r.known[at] || key == "namespace" && r.isObject())
+	return at >= 0 && (r.isSet[at] || key == "namespace" && r.isObject())
 }
 
 // isObject reports whether an object is identified. A kind or a namespace alone is not an object.
-func (r *reference) isObject() bool { return r.known[slices.Index(referenceKeys, "name")] }
+func (r *reference) isObject() bool { return r.isSet[slices.Index(referenceKeys, "name")] }
 
 // messagePrefix returns "namespace/name", or the name of a cluster-scoped object, for the beginning of messages.
 func (r *reference) messagePrefix() string {
@@ -59,7 +59,7 @@ func (r *reference) releaseFields(fields *[]field) {
 		return
 	}
 	for at, key := range referenceKeys {
-		if r.known[at] {
+		if r.isSet[at] {
 			*fields = append(*fields, field{key, r.values[at]})
 		}
 	}

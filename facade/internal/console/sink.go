@@ -23,10 +23,10 @@ const (
 // It recognizes the libraries by the function that logs, not by the logger: client-go takes loggers from contexts, and
 // finds the logger of the handled object there.
 type sink struct {
-	lines  slog.Handler
-	name   string
-	depth  int    // number of frames between the caller and the sink
-	origin origin // origin of all lines; empty means the calling function
+	handler slog.Handler
+	name    string
+	depth   int    // number of frames between the caller and the sink
+	origin  origin // origin of all lines; empty means the calling function
 }
 
 var (
@@ -44,7 +44,7 @@ func (s *sink) Enabled(level int) bool {
 	if level == 0 {
 		lowest = slog.LevelWarn
 	}
-	return s.lines.Enabled(context.Background(), lowest)
+	return s.handler.Enabled(context.Background(), lowest)
 }
 
 // Info logs at the level that the message has in this program.
@@ -60,7 +60,7 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 // logRecord determines the origin and the level, and passes the record to the handler.
 func (s *sink) logRecord(level slog.Level, err error, message string, keysAndValues []any) {
 	ctx := context.Background()
-	if level < slog.LevelInfo && !s.lines.Enabled(ctx, level) {
+	if level < slog.LevelInfo && !s.handler.Enabled(ctx, level) {
 		return // for any origin: only infos can be warnings
 	}
 	// The frames between the caller and this function are skipped, including those of wrappers.
@@ -71,7 +71,7 @@ func (s *sink) logRecord(level slog.Level, err error, message string, keysAndVal
 		who := cmp.Or(s.origin, originOf(callers[0]))
 		level, keysAndValues = who.programLevel(level, message), who.readableValues(keysAndValues)
 	}
-	if !s.lines.Enabled(ctx, level) {
+	if !s.handler.Enabled(ctx, level) {
 		return
 	}
 	record := slog.NewRecord(time.Now(), level, message, callers[0])
@@ -82,12 +82,12 @@ func (s *sink) logRecord(level slog.Level, err error, message string, keysAndVal
 	if err != nil {
 		record.AddAttrs(slog.Any(errorKey, err))
 	}
-	_ = s.lines.Handle(ctx, record) // a failure to log cannot be logged
+	_ = s.handler.Handle(ctx, record) // a failure to log cannot be logged
 }
 
 // Handle passes a record of log/slog to the handler.
 func (s *sink) Handle(ctx context.Context, record slog.Record) error {
-	if !s.lines.Enabled(ctx, record.Level) {
+	if !s.handler.Enabled(ctx, record.Level) {
 		return nil
 	}
 	// A record cannot be prefixed, so a new one begins with the logger's name.
@@ -99,25 +99,25 @@ func (s *sink) Handle(ctx context.Context, record slog.Record) error {
 		named.AddAttrs(a)
 		return true
 	})
-	return s.lines.Handle(ctx, named)
+	return s.handler.Handle(ctx, named)
 }
 
 // WithValues returns a sink with more values in each line.
 func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
-	return s.withHandler(s.lines.WithAttrs(toAttributes(keysAndValues)))
+	return s.withHandler(s.handler.WithAttrs(toAttributes(keysAndValues)))
 }
 
 // WithAttrs is WithValues for log/slog.
 func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink {
-	return s.withHandler(s.lines.WithAttrs(attrs))
+	return s.withHandler(s.handler.WithAttrs(attrs))
 }
 
 // WithGroup is for log/slog: further values are in the group.
-func (s *sink) WithGroup(name string) logr.SlogSink { return s.withHandler(s.lines.WithGroup(name)) }
+func (s *sink) WithGroup(name string) logr.SlogSink { return s.withHandler(s.handler.WithGroup(name)) }
 
 // withHandler returns a sink with another handler.
 func (s *sink) withHandler(lines slog.Handler) *sink {
-	return s.modifiedCopy(func(derived *sink) { derived.lines = lines })
+	return s.modifiedCopy(func(derived *sink) { derived.handler = lines })
 }
 
 // WithName returns a sink with one more part in the name of the logger.

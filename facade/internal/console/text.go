@@ -14,23 +14,23 @@ import (
 // lines, behind a tab. Apart from colours, a line contains nothing that a terminal interprets, and nothing that looks
 // like another line.
 type textFormat struct {
-	plain    bool // omits time, logger and level
-	prefixed bool
-	colours  bool
-	operator string // the logger name to omit
+	isPlain   bool // omits time, logger and level
+	hasPrefix bool
+	colours   bool
+	operator  string // the logger name to omit
 }
 
 // composeLine returns the line as text. The widths of logger and level are those of Kopf.
 func (t textFormat) composeLine(l *line) []byte {
 	var text strings.Builder
-	if !t.plain {
+	if !t.isPlain {
 		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"),
 			escapeControls(t.loggerName(l)),
 			t.paintLevel(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
 	// The message may have several lines, which stay readable behind a tab.
 	message := indentLines(l.message)
-	if t.prefixed && l.object.isObject() {
+	if t.hasPrefix && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.messagePrefix()) + "] " + message
 	}
 	text.WriteString(t.paintLevel(l.level, message))
@@ -85,7 +85,7 @@ func levelNames(level slog.Level) kopfLevelNames {
 		return kopfLevelNames{"info", "INFO"}
 	case level < slog.LevelError:
 		return kopfLevelNames{"warn", "WARNING"}
-	case level < beyondErrors:
+	case level < levelCritical:
 		return kopfLevelNames{"error", "ERROR"}
 	default:
 		return kopfLevelNames{"fatal", "CRITICAL"}
@@ -94,4 +94,4 @@ func levelNames(level slog.Level) kopfLevelNames {
 
 // beyondErrors is Python's level CRITICAL, for failures that end the program. The framework does not use it, but
 // programs can.
-const beyondErrors = slog.LevelError + 4
+const levelCritical = slog.LevelError + 4

@@ -21,7 +21,7 @@ import (
 )
 
 // recorded is the time at which Kopf's lines were recorded.
-var recorded = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
+var recordingTime = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
 
 // TestVectors shows that the log has the keys and texts of Kopf's log.
 func TestVectors(t *testing.T) {
@@ -31,7 +31,7 @@ func TestVectors(t *testing.T) {
 	vectors.Run(t, "logging", func(t *testing.T, in vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, in, "format", "prefix", "message", "args", "ref", "level", "name", "refkey", "extra")
 		vectors.Bubble(t, func(t *testing.T) {
-			time.Sleep(time.Until(recorded))
+			time.Sleep(time.Until(recordingTime))
 			format := console.Format(in.Text("format", ""))
 			if !format.IsValid() {
 				// D-log-format: other formats need a handler of log/slog.

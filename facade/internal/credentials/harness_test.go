@@ -17,14 +17,14 @@ import (
 
 // server is an API server that accepts some tokens. Each answer takes a second.
 type server struct {
-	mu     sync.Mutex
-	tokens map[string]bool
-	odd    string // a path that is refused with any token
-	slow   string // a path whose answers take an hour to arrive
-	seen   []string
-	down   error
+	mu            sync.Mutex
+	tokens        map[string]bool
+	forbiddenPath string // a path that is refused with any token
+	slowPath      string // a path whose answers take an hour to arrive
+	seenRequests  []string
+	downErr       error
 
-	unknown error // returned instead of an answer of /api
+	apiErr error // returned instead of an answer of /api
 }
 
 func newServer(tokens ...string) *server {
@@ -45,7 +45,7 @@ func (s *server) allow(tokens ...string) {
 // RoundTrip answers with the body of the request, or with 401.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(time.Second)
-	if r.URL.Path == s.slow {
+	if r.URL.Path == s.slowPath {
 		defer time.Sleep(time.Hour) // without holding the lock
 	}
 	s.mu.Lock()
@@ -59,15 +59,15 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		body = string(data)
 	}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	s.seen = append(s.seen, r.URL.Host+r.URL.Path+" "+token)
-	if s.down != nil {
-		return nil, s.down
+	s.seenRequests = append(s.seenRequests, r.URL.Host+r.URL.Path+" "+token)
+	if s.downErr != nil {
+		return nil, s.downErr
 	}
-	if s.unknown != nil && r.URL.Path == "/api" {
-		return nil, s.unknown
+	if s.apiErr != nil && r.URL.Path == "/api" {
+		return nil, s.apiErr
 	}
 	code := http.StatusOK
-	if !s.tokens[token] || s.odd == r.URL.Path {
+	if !s.tokens[token] || s.forbiddenPath == r.URL.Path {
 		code = http.StatusUnauthorized
 	}
 	return &http.Response{
@@ -78,7 +78,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *server) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string{}, s.seen...)
+	return append([]string{}, s.seenRequests...)
 }
 
 // info returns credentials for the server.
@@ -88,13 +88,13 @@ func (s *server) info(token string) *credentials.Info {
 
 // program is a client of the server.
 type program struct {
-	t      *testing.T
-	client *http.Client
-	host   string
-	logins int
-	failed error
+	t          *testing.T
+	client     *http.Client
+	host       string
+	loginCount int
+	finalErr   error
 
-	namespace func() string // the default one
+	defaultNamespace func() string // the default one
 }
 
 // start logs in with the credentials that give returns for the n-th login.
@@ -105,15 +105,15 @@ func start(
 	p := &program{t: t}
 	connection, err := credentials.Connect(ctx, credentials.Options{
 		Login: func(context.Context) (map[string]*credentials.Info, error) {
-			p.logins++
-			return give(p.logins)
+			p.loginCount++
+			return give(p.loginCount)
 		},
-		Prepare: func(*rest.Config) {}, Fail: func(err error) { p.failed = err },
+		Prepare: func(*rest.Config) {}, Fail: func(err error) { p.finalErr = err },
 	})
 	if err != nil {
 		return p, err
 	}
-	p.host, p.namespace = connection.Config.Host, connection.DefaultNamespace
+	p.host, p.defaultNamespace = connection.Config.Host, connection.DefaultNamespace
 	p.client, err = rest.HTTPClientFor(connection.Config)
 	return p, err
 }

@@ -15,7 +15,7 @@ import (
 
 // maxUnproven is the number of logins in a row that may return refused credentials. New credentials may need a moment
 // until the API server accepts them.
-const maxUnproven = 4
+const maxRefusedLogins = 4
 
 // runLogin runs one login and stores its credentials, or its final error. It runs in its own goroutine. All waiting
 // requests continue when running is closed.
@@ -28,13 +28,13 @@ func (v *vault) runLogin() {
 		v.failPermanently(err)
 	default:
 		v.useSessions(found)
-		v.logins++
-		logf.FromContext(v.ctx).V(loginVerbosity(v.logins)).Info("Logged in",
-			"handler", v.current.handler, "server", v.current.server.Host, "login", v.logins)
+		v.loginCount++
+		logf.FromContext(v.ctx).V(loginVerbosity(v.loginCount)).Info("Logged in",
+			"handler", v.current.handler, "server", v.current.server.Host, "login", v.loginCount)
 	}
 	// The result is stored before, so that waiting requests find it.
-	close(v.running)
-	v.running = nil
+	close(v.loginDone)
+	v.loginDone = nil
 }
 
 // loginVerbosity returns the log verbosity of a login. The first login is normal and logged only with --verbose; later
@@ -70,10 +70,10 @@ func (v *vault) callHandlers() ([]*session, error) {
 	}
 	// Invalid credentials of one handler are fatal only if no other handler has valid ones.
 	if len(good) == 0 {
-		return nil, fmt.Errorf("logging in: %w", cmp.Or(errors.Join(problems...), errNothing))
+		return nil, fmt.Errorf("logging in: %w", cmp.Or(errors.Join(problems...), errNoCredentials))
 	}
 	for _, err := range problems {
-		if !errors.Is(err, errNothing) { // a handler may return no credentials
+		if !errors.Is(err, errNoCredentials) { // a handler may return no credentials
 			logf.FromContext(v.ctx).Error(err, "Ignored credentials")
 		}
 	}
@@ -87,9 +87,9 @@ func (v *vault) callHandlers() ([]*session, error) {
 // returns an error after maxUnproven logins in a row.
 func (v *vault) delayLogin() error {
 	v.mu.Lock()
-	unproven := v.unproven
+	unproven := v.refusedLogins
 	v.mu.Unlock()
-	if unproven >= maxUnproven {
+	if unproven >= maxRefusedLogins {
 		return fmt.Errorf("logging in: the API server has refused the credentials of %d logins in a row", unproven)
 	}
 	if unproven > 0 {
@@ -110,7 +110,7 @@ func (v *vault) delayLogin() error {
 func (v *vault) acceptCredentials(handler string, info *Info) (*session, error) {
 	switch {
 	case info == nil:
-		return nil, errNothing
+		return nil, errNoCredentials
 	// Expired credentials would be dropped at once and cause another login.
 	case info.hasExpired():
 		return nil, fmt.Errorf("the credentials have expired at %s", info.Expiration.Format(time.RFC3339))
@@ -123,7 +123,7 @@ func (v *vault) acceptCredentials(handler string, info *Info) (*session, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the credentials make no sense: %w", err)
 	}
-	s.identity = identity
+	s.digest = identity
 	return s, nil
 }
 
@@ -131,5 +131,5 @@ func (v *vault) acceptCredentials(handler string, info *Info) (*session, error) 
 func (v *vault) wasInvalidated(handler string, identity [sha256.Size]byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.Contains(v.refused[handler], identity)
+	return slices.Contains(v.invalidatedDigests[handler], identity)
 }

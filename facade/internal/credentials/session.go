@@ -20,17 +20,17 @@ const checkTimeout = 10 * time.Second
 
 // session is a connection with the credentials of one handler. It is immutable, except for the state of its checks.
 type session struct {
-	handler  string
-	info     *Info
-	identity [sha256.Size]byte // at the time of the login
-	config   *rest.Config
-	server   *url.URL
-	send     http.RoundTripper
+	handler   string
+	info      *Info
+	digest    [sha256.Size]byte // at the time of the login
+	config    *rest.Config
+	server    *url.URL
+	transport http.RoundTripper
 
-	works   atomic.Bool   // the API server has accepted the credentials
-	gate    chan struct{} // one slot: one check at a time, with a cancellable wait
-	checked time.Time     // start of the last check; guarded by the gate
-	bad     bool          // result of the last check; guarded by the gate
+	isProven  atomic.Bool   // the API server has accepted the credentials
+	checkLock chan struct{} // one slot: one check at a time, with a cancellable wait
+	lastCheck time.Time     // start of the last check; guarded by the gate
+	isRefused bool          // result of the last check; guarded by the gate
 }
 
 // openSession returns a session for the credentials. It sends nothing.
@@ -41,11 +41,11 @@ func openSession(handler string, info *Info, prepare func(*rest.Config)) (*sessi
 	}
 	// The settings of the connection apply to all credentials.
 	prepare(config)
-	s := &session{handler: handler, info: info, config: config, gate: make(chan struct{}, 1)}
+	s := &session{handler: handler, info: info, config: config, checkLock: make(chan struct{}, 1)}
 	if s.server, _, err = rest.DefaultServerUrlFor(config); err != nil {
 		return nil, fmt.Errorf("field Server: %w", err)
 	}
-	if s.send, err = rest.TransportFor(config); err != nil {
+	if s.transport, err = rest.TransportFor(config); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -54,7 +54,7 @@ func openSession(handler string, info *Info, prepare func(*rest.Config)) (*sessi
 // closeIdle closes idle connections. Running requests continue.
 func (s *session) closeIdle() {
 	if s.config.Transport == nil { // otherwise the transport belongs to the user
-		utilnet.CloseIdleConnectionsFor(s.send)
+		utilnet.CloseIdleConnectionsFor(s.transport)
 	}
 }
 
@@ -89,15 +89,15 @@ func (s *session) requestCopy(r *http.Request, base *url.URL) (*http.Request, er
 // may read. Other paths, such as /version, are often readable without credentials and would not prove anything.
 func (s *session) isAccepted(ctx context.Context, since time.Time) (bool, error) {
 	select {
-	case s.gate <- struct{}{}:
-		defer func() { <-s.gate }()
+	case s.checkLock <- struct{}{}:
+		defer func() { <-s.checkLock }()
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
 	// Many requests fail at the same time, and one check answers all of them. Refused credentials never become valid
 	// again.
-	if s.bad || s.checked.After(since) {
-		return !s.bad, nil
+	if s.isRefused || s.lastCheck.After(since) {
+		return !s.isRefused, nil
 	}
 	// The start counts, since the answer can reflect the state at any later time.
 	began := time.Now()
@@ -107,11 +107,11 @@ func (s *session) isAccepted(ctx context.Context, since time.Time) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	answer, err := s.send.RoundTrip(r)
+	answer, err := s.transport.RoundTrip(r)
 	if err != nil {
 		return false, fmt.Errorf("asking whether the credentials are good: %w", err)
 	}
 	_ = answer.Body.Close()
-	s.bad, s.checked = answer.StatusCode == http.StatusUnauthorized, began
-	return !s.bad, nil
+	s.isRefused, s.lastCheck = answer.StatusCode == http.StatusUnauthorized, began
+	return !s.isRefused, nil
 }

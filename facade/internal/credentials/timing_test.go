@@ -41,8 +41,8 @@ func TestManyWaitForSlowLogin(t *testing.T) {
 		}
 		all.Wait()
 		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/api ") })
-		if want := []string{"api/api a"}; p.logins != 2 || p.failed != nil || !slices.Equal(want, checks) {
-			t.Errorf("%d logins, checks %q, failed: %v", p.logins, checks, p.failed)
+		if want := []string{"api/api a"}; p.loginCount != 2 || p.finalErr != nil || !slices.Equal(want, checks) {
+			t.Errorf("%d logins, checks %q, failed: %v", p.loginCount, checks, p.finalErr)
 		}
 	})
 }
@@ -51,7 +51,7 @@ func TestManyWaitForSlowLogin(t *testing.T) {
 func TestLateRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("b")
-		s.slow = "/slow"
+		s.slowPath = "/slow"
 		p, err := start(t.Context(), t, giveTokens(s, "a", "b", "c"))
 		if err != nil {
 			t.Fatal(err)
@@ -73,8 +73,8 @@ func TestLateRefusal(t *testing.T) {
 		late.Wait()
 		refused := slices.DeleteFunc(s.requests(), func(r string) bool { return strings.HasSuffix(r, " b") })
 		want := append(slices.Repeat([]string{"api/slow a"}, 5), "api/apis a", "api/api a")
-		if d := cmp.Diff(want, refused); d != "" || p.logins != 2 {
-			t.Errorf("%d logins; the new credentials must stay in use, -want, +got:\n%s", p.logins, d)
+		if d := cmp.Diff(want, refused); d != "" || p.loginCount != 2 {
+			t.Errorf("%d logins; the new credentials must stay in use, -want, +got:\n%s", p.loginCount, d)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestLateRefusal(t *testing.T) {
 func TestRefusedWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("a")
-		s.odd = "/apis/write"
+		s.forbiddenPath = "/apis/write"
 		p, err := start(t.Context(), t, giveTokens(s, "a"))
 		if err != nil {
 			t.Fatal(err)
@@ -97,8 +97,9 @@ func TestRefusedWrites(t *testing.T) {
 				t.Fatalf("%s: %d, error %v", path, code, err)
 			}
 		}
-		if most := 50 + 50*4; len(s.requests()) > most || p.logins != 1 || p.failed != nil {
-			t.Errorf("%d requests, want at most %d; %d logins, failed: %v", len(s.requests()), most, p.logins, p.failed)
+		if most := 50 + 50*4; len(s.requests()) > most || p.loginCount != 1 || p.finalErr != nil {
+			t.Errorf("%d requests, want at most %d; %d logins, failed: %v", len(s.requests()), most, p.loginCount,
+				p.finalErr)
 		}
 	})
 }
@@ -119,13 +120,13 @@ func TestExpiredLater(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		_, _, err = p.send(t.Context(), "/apis", "")
 		synctest.Wait()
-		for _, err := range []error{err, p.failed} {
+		for _, err := range []error{err, p.finalErr} {
 			if err == nil || !strings.Contains(err.Error(), `handler "fn": the credentials have expired at `) {
 				t.Errorf("want an error about the expiration, got %v", err)
 			}
 		}
-		if p.logins != 2 {
-			t.Errorf("%d logins, want 2", p.logins)
+		if p.loginCount != 2 {
+			t.Errorf("%d logins, want 2", p.loginCount)
 		}
 	})
 }
@@ -135,15 +136,15 @@ func TestExpiredLater(t *testing.T) {
 func TestRefusedByServerThatGoesDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("a")
-		s.odd = "/apis"
+		s.forbiddenPath = "/apis"
 		p, err := start(t.Context(), t, giveTokens(s, "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.unknown = errors.New("connection reset")
+		s.apiErr = errors.New("connection reset")
 		code, _, err := p.send(context.WithoutCancel(t.Context()), "/apis", "")
-		if code != http.StatusUnauthorized || err != nil || p.logins != 1 || p.failed != nil {
-			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.logins, p.failed)
+		if code != http.StatusUnauthorized || err != nil || p.loginCount != 1 || p.finalErr != nil {
+			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.loginCount, p.finalErr)
 		}
 	})
 }

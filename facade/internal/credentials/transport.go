@@ -13,8 +13,8 @@ import (
 // transport sends each request with the current credentials. It replaces the transport of client-go, so that all
 // clients of the connection follow a new login.
 type transport struct {
-	vault *vault
-	base  *url.URL // the base URL of incoming requests, even if the server has changed
+	vault   *vault
+	baseURL *url.URL // the base URL of incoming requests, even if the server has changed
 }
 
 // RoundTrip sends the request. If its credentials are refused, it sends the request again with other credentials.
@@ -54,11 +54,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // sendOnce sends the request once with the session's credentials.
 func (t *transport) sendOnce(r *http.Request, s *session) (*http.Response, error) {
-	own, err := s.requestCopy(r, t.base)
+	own, err := s.requestCopy(r, t.baseURL)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.send.RoundTrip(own)
+	answer, err := s.transport.RoundTrip(own)
 	if err == nil && answer.StatusCode != http.StatusUnauthorized {
 		t.vault.markProven(s)
 	}

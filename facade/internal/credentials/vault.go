@@ -17,7 +17,7 @@ import (
 
 // Remembered is the number of invalidated credentials per handler that are refused if they are returned again. Kopf has
 // the same limit.
-const Remembered = 3
+const MaxInvalidatedDigests = 3
 
 // Login returns the available credentials by handler id.
 type Login func(ctx context.Context) (map[string]*Info, error)
@@ -43,15 +43,15 @@ type vault struct {
 	options Options
 
 	// mu guards the fields below. It is not held during requests or logins.
-	mu       sync.Mutex
-	current  *session
-	rest     []*session // sessions of the other handlers, the preferred one first
-	refused  map[string][][sha256.Size]byte
-	defaults string // default namespace of the last credentials in use
-	logins   int
-	unproven int           // logins in a row whose credentials were refused at once
-	running  chan struct{} // closed when the current login ends; nil without one
-	err      error         // final error: no login will succeed any more
+	mu                 sync.Mutex
+	current            *session
+	otherSessions      []*session // sessions of the other handlers, the preferred one first
+	invalidatedDigests map[string][][sha256.Size]byte
+	defaultNamespace   string // default namespace of the last credentials in use
+	loginCount         int
+	refusedLogins      int           // logins in a row whose credentials were refused at once
+	loginDone          chan struct{} // closed when the current login ends; nil without one
+	err                error         // final error: no login will succeed any more
 }
 
 // Connection is a connection to the API server with the credentials of the last login.
@@ -67,7 +67,7 @@ type Connection struct {
 func (c *Connection) DefaultNamespace() string {
 	c.vault.mu.Lock()
 	defer c.vault.mu.Unlock()
-	return c.vault.defaults
+	return c.vault.defaultNamespace
 }
 
 // Close waits for a running login. It must be called after the context of the program has ended. It returns the error
@@ -75,7 +75,7 @@ func (c *Connection) DefaultNamespace() string {
 func (c *Connection) Close() error {
 	v := c.vault
 	v.mu.Lock()
-	running := v.running
+	running := v.loginDone
 	v.mu.Unlock()
 	// The lock is released while waiting, since the login needs it.
 	if running != nil {
@@ -92,7 +92,7 @@ func (c *Connection) Close() error {
 
 // Connect logs in and returns the connection. No login starts after the context has ended.
 func Connect(ctx context.Context, o Options) (*Connection, error) {
-	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
+	v := &vault{ctx: ctx, options: o, invalidatedDigests: map[string][][sha256.Size]byte{}}
 	first, err := v.currentSession(ctx)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 // ConnectLazily returns a configuration that logs in before its first request is sent. Errors of the login are errors
 // of that request.
 func ConnectLazily(ctx context.Context, o Options) *rest.Config {
-	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
+	v := &vault{ctx: ctx, options: o, invalidatedDigests: map[string][][sha256.Size]byte{}}
 	base := &url.URL{Scheme: "http", Host: "api-server"} // a placeholder: each session rewrites it
 	config := &rest.Config{Host: base.String(), QPS: -1}
 	config.ContentType = runtime.ContentTypeJSON // the content type of the credentials is known too late
@@ -154,22 +154,22 @@ func (v *vault) sessionOrLogin() (s *session, running chan struct{}, err error) 
 		return v.current, nil, v.err
 	}
 	// Only one login runs at a time; all requests wait for the same one.
-	if v.running == nil {
-		v.running = make(chan struct{})
+	if v.loginDone == nil {
+		v.loginDone = make(chan struct{})
 		go v.runLogin()
 	}
-	return nil, v.running, nil
+	return nil, v.loginDone, nil
 }
 
 // markProven records that the API server has accepted a session, which resets the count of refused logins. The flag
 // avoids the lock for almost all requests.
 func (v *vault) markProven(s *session) {
-	if s.works.Swap(true) {
+	if s.isProven.Swap(true) {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.unproven = 0
+	v.refusedLogins = 0
 }
 
 // verifySession checks a session whose request was refused, and invalidates it if the API server does not accept it. It
@@ -189,8 +189,8 @@ func (v *vault) verifySession(ctx context.Context, s *session, sent time.Time) (
 		return true, nil
 	}
 	// The login counts as refused only if none of its credentials worked.
-	if !s.works.Load() && len(v.rest) == 0 {
-		v.unproven++
+	if !s.isProven.Load() && len(v.otherSessions) == 0 {
+		v.refusedLogins++
 	}
 	v.invalidate(s, "the API server refuses them")
 	return true, nil
@@ -208,29 +208,29 @@ func (v *vault) isReplaced(s *session) bool {
 func (v *vault) invalidate(s *session, reason string) {
 	logf.FromContext(v.ctx).Info("Dropped credentials", "handler", s.handler, "reason", reason)
 	// Only the last ones are kept: their number would grow with each expiration.
-	known := append(v.refused[s.handler], s.identity)
-	v.refused[s.handler] = known[max(0, len(known)-Remembered):]
+	known := append(v.invalidatedDigests[s.handler], s.digest)
+	v.invalidatedDigests[s.handler] = known[max(0, len(known)-MaxInvalidatedDigests):]
 	s.closeIdle()
 	v.current = nil
-	if len(v.rest) > 0 {
-		v.useSessions(v.rest)
+	if len(v.otherSessions) > 0 {
+		v.useSessions(v.otherSessions)
 		logf.FromContext(v.ctx).Info("Went on with other credentials", "handler", v.current.handler)
 	}
 }
 
 // useSessions makes the first session current. The caller must hold the lock.
 func (v *vault) useSessions(all []*session) {
-	v.current, v.rest = all[0], all[1:]
-	v.defaults = v.current.info.DefaultNamespace
+	v.current, v.otherSessions = all[0], all[1:]
+	v.defaultNamespace = v.current.info.DefaultNamespace
 }
 
 // failPermanently stores the final error, which ends all requests. The caller must hold the lock, so Fail is called in
 // another goroutine.
 func (v *vault) failPermanently(err error) {
 	v.err = err
-	if v.logins > 0 && v.ctx.Err() == nil && v.options.Fail != nil {
+	if v.loginCount > 0 && v.ctx.Err() == nil && v.options.Fail != nil {
 		go v.options.Fail(err)
 	}
 }
 
-var errNothing = errors.New("no credentials were given")
+var errNoCredentials = errors.New("no credentials were given")

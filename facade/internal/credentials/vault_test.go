@@ -37,8 +37,8 @@ func TestRequestsOutliveTheirToken(t *testing.T) {
 			}
 			all.Wait()
 		}
-		if p.logins != 3 || p.failed != nil {
-			t.Errorf("%d logins, want one for each token; failed: %v", p.logins, p.failed)
+		if p.loginCount != 3 || p.finalErr != nil {
+			t.Errorf("%d logins, want one for each token; failed: %v", p.loginCount, p.finalErr)
 		}
 		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/api ") })
 		if want := []string{"api/api a", "api/api b"}; !slices.Equal(want, checks) {
@@ -97,13 +97,13 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 				}
 				_, _, err = p.send(t.Context(), "/apis", "")
 				synctest.Wait()
-				for _, err := range []error{err, p.failed} {
+				for _, err := range []error{err, p.finalErr} {
 					if err == nil || !strings.Contains(err.Error(), tc.want) {
 						t.Errorf("%s: want %q, got: %v", tc.reason, tc.want, err)
 					}
 				}
-				if p.logins != tc.logins {
-					t.Errorf("%s: %d logins, want %d", tc.reason, p.logins, tc.logins)
+				if p.loginCount != tc.logins {
+					t.Errorf("%s: %d logins, want %d", tc.reason, p.loginCount, tc.logins)
 				}
 				before := len(s.requests())
 				if _, _, err := p.send(t.Context(), "/apis", ""); err == nil || len(s.requests()) != before {
@@ -119,14 +119,14 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 func TestRefusalsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("a")
-		s.odd = "/apis/odd"
+		s.forbiddenPath = "/apis/odd"
 		p, err := start(t.Context(), t, giveTokens(s, "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		code, _, err := p.send(t.Context(), "/apis/odd", "")
-		if code != http.StatusUnauthorized || err != nil || p.logins != 1 || p.failed != nil {
-			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.logins, p.failed)
+		if code != http.StatusUnauthorized || err != nil || p.loginCount != 1 || p.finalErr != nil {
+			t.Errorf("got %d, error %v, %d logins, failed: %v", code, err, p.loginCount, p.finalErr)
 		}
 		want := []string{"api/apis/odd a", "api/api a", "api/apis/odd a", "api/api a"}
 		if d := cmp.Diff(want, s.requests()); d != "" {
@@ -154,8 +154,8 @@ func TestExpiration(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		want := []string{"api/apis a", "api/apis b", "api/apis b"}
-		if d := cmp.Diff(want, s.requests()); d != "" || p.logins != 3 {
-			t.Errorf("%d logins, want 3 without a refused request, -want, +got:\n%s", p.logins, d)
+		if d := cmp.Diff(want, s.requests()); d != "" || p.loginCount != 3 {
+			t.Errorf("%d logins, want 3 without a refused request, -want, +got:\n%s", p.loginCount, d)
 		}
 	})
 }
@@ -165,7 +165,7 @@ func TestExpiration(t *testing.T) {
 func TestExpirationWhileTheServerIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("a")
-		s.down = errors.New("down")
+		s.downErr = errors.New("down")
 		p, err := start(t.Context(), t, func(int) (map[string]*credentials.Info, error) {
 			info := s.info("a")
 			info.Expiration = time.Now().Add(time.Minute)
@@ -175,13 +175,13 @@ func TestExpirationWhileTheServerIsDown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 10 {
-			if _, _, err := p.send(t.Context(), "/apis", ""); !errors.Is(err, s.down) {
+			if _, _, err := p.send(t.Context(), "/apis", ""); !errors.Is(err, s.downErr) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
 		}
-		if p.failed != nil {
-			t.Error(p.failed)
+		if p.finalErr != nil {
+			t.Error(p.finalErr)
 		}
 	})
 }
@@ -198,13 +198,13 @@ func TestPriorities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.namespace(); got != "high" {
+		if got := p.defaultNamespace(); got != "high" {
 			t.Errorf("the default namespace must be that of the credentials in use, got %q", got)
 		}
-		if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil || p.logins != 1 {
-			t.Errorf("want success without a login, got %d, error %v, %d logins", code, err, p.logins)
+		if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil || p.loginCount != 1 {
+			t.Errorf("want success without a login, got %d, error %v, %d logins", code, err, p.loginCount)
 		}
-		if got := p.namespace(); got != "low" {
+		if got := p.defaultNamespace(); got != "low" {
 			t.Errorf("the default namespace must be that of the credentials in use, got %q", got)
 		}
 		want := []string{"api/apis high", "api/api high", "other/path/apis low"}
@@ -241,8 +241,8 @@ func TestEndsWhileWaiting(t *testing.T) {
 			t.Errorf("the request must end when the program exits: %v", err)
 		}
 		synctest.Wait()
-		if p.logins != 2 || p.failed != nil {
-			t.Errorf("%d logins; an exit must not be a failure: %v", p.logins, p.failed)
+		if p.loginCount != 2 || p.finalErr != nil {
+			t.Errorf("%d logins; an exit must not be a failure: %v", p.loginCount, p.finalErr)
 		}
 	})
 }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	operator = "test.example.org"
-	bound    = operator + "/handled-uid"
+	operator        = "test.example.org"
+	boundAnnotation = operator + "/handled-uid"
 )
 
 func TestDuration(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
-		given, value time.Duration
+		input, value time.Duration
 		want         string
 	}{
 		"Default": {"zero becomes the default", 0, time.Minute, ""},
@@ -38,7 +38,7 @@ func TestDuration(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			value := tc.given
+			value := tc.input
 			err := defaults.ResolveDuration("field", &value, time.Minute, defaults.Never)
 			if value != tc.value || message(err) != tc.want && !strings.Contains(message(err), tc.want) ||
 				(err == nil) != (tc.want == "") {
@@ -89,11 +89,11 @@ func TestNamespaceScope(t *testing.T) {
 
 func TestPeering(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		given  defaults.Peering
-		name   string
-		wrong  int
-		idle   bool
+		reason     string
+		input      defaults.Peering
+		name       string
+		wantErrors int
+		idle       bool
 	}{
 		"Default": {"the default name is that of the operator", defaults.Peering{}, operator, 0, false},
 		"KopfRules": {
@@ -106,11 +106,12 @@ func TestPeering(t *testing.T) {
 		"Name": {"an invalid name of an object is an error", defaults.Peering{Name: "P_"}, "P_", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.given.HasUnusedFields(); got != tc.idle {
+			if got := tc.input.HasUnusedFields(); got != tc.idle {
 				t.Errorf("\n%s\nIdle(): %t, want %t", tc.reason, got, tc.idle)
 			}
-			if got := tc.given.ResolveDefaults(operator); len(got) != tc.wrong || tc.given.Name != tc.name {
-				t.Errorf("\n%s\nResolve(): %v, name %q, want %d, %q", tc.reason, got, tc.given.Name, tc.wrong, tc.name)
+			if got := tc.input.ResolveDefaults(operator); len(got) != tc.wantErrors || tc.input.Name != tc.name {
+				t.Errorf("\n%s\nResolve(): %v, name %q, want %d, %q", tc.reason, got, tc.input.Name, tc.wantErrors,
+					tc.name)
 			}
 		})
 	}
@@ -118,19 +119,19 @@ func TestPeering(t *testing.T) {
 
 func TestPersistence(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		given  defaults.Persistence
-		want   defaults.Persistence // the storages
-		bound  string
-		wrong  string
+		reason    string
+		input     defaults.Persistence
+		want      defaults.Persistence // the storages
+		wantBound string
+		wantError string
 	}{
 		"Defaults": {
 			"by default, records are bound to the uid of their object",
 			defaults.Persistence{},
 			defaults.Persistence{
-				DiffbaseStorage: diffbase.Annotations{Prefix: operator, WithoutV1: true, Bound: bound},
-				ProgressStorage: progress.Annotations{Prefix: operator, WithoutV1: true, Bound: bound},
-			}, bound, "",
+				DiffbaseStorage: diffbase.Annotations{Prefix: operator, WithoutV1: true, Bound: boundAnnotation},
+				ProgressStorage: progress.Annotations{Prefix: operator, WithoutV1: true, Bound: boundAnnotation},
+			}, boundAnnotation, "",
 		},
 		"AsKopf": {
 			"Kopf's formats with trusted copies use Kopf's storages",
@@ -151,15 +152,15 @@ func TestPersistence(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			form, problems := tc.given.ResolveDefaults(operator)
+			form, problems := tc.input.ResolveDefaults(operator)
 			err := errors.Join(problems...)
-			if !strings.Contains(message(err), tc.wrong) || (err == nil) != (tc.wrong == "") {
-				t.Errorf("\n%s\nResolve(): %v, want %q", tc.reason, err, tc.wrong)
+			if !strings.Contains(message(err), tc.wantError) || (err == nil) != (tc.wantError == "") {
+				t.Errorf("\n%s\nResolve(): %v, want %q", tc.reason, err, tc.wantError)
 			}
 			got := defaults.Persistence{
-				DiffbaseStorage: tc.given.DiffbaseStorage, ProgressStorage: tc.given.ProgressStorage,
+				DiffbaseStorage: tc.input.DiffbaseStorage, ProgressStorage: tc.input.ProgressStorage,
 			}
-			if d := cmp.Diff(tc.want, got); d != "" || form.BoundTo != tc.bound {
+			if d := cmp.Diff(tc.want, got); d != "" || form.BoundTo != tc.wantBound {
 				t.Errorf("\n%s\nResolve(): bound to %q; -want, +got:\n%s", tc.reason, form.BoundTo, d)
 			}
 		})

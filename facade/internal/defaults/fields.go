@@ -111,20 +111,20 @@ const (
 
 // Shortest is the shortest valid duration. An untyped constant is a number of nanoseconds, so Timeout(60) and
 // Timer("t", 60, fn) compile, although the user means seconds.
-const Shortest = time.Millisecond
+const MinDuration = time.Millisecond
 
-// CheckMinimumDuration returns an error for a positive duration below [Shortest], and nil for all others. The text
+// CheckMinimumDuration returns an error for a positive duration below [MinDuration], and nil for all others. The text
 // suggests seconds: "60ns: did you mean 60*time.Second?"
 func CheckMinimumDuration(d time.Duration) error {
 	const day = 24 * 60 * 60 // in seconds, as a bare number would be
 	switch {
-	case d <= 0 || d >= Shortest:
+	case d <= 0 || d >= MinDuration:
 		return nil
 	// A larger number is hardly a number of seconds, so the error makes no suggestion.
 	case d <= day:
 		return fmt.Errorf("%s: did you mean %d*time.Second?", d, d.Nanoseconds())
 	default:
-		return fmt.Errorf("%s: the shortest duration is %s", d, Shortest)
+		return fmt.Errorf("%s: the shortest duration is %s", d, MinDuration)
 	}
 }
 

@@ -28,8 +28,8 @@ const DefaultTakeOverWait = 5 * time.Second
 const (
 	// A record is renewed after a third of its lifetime, so a shorter lifetime would mean more than one write per
 	// second.
-	shortestLifetime = 3 * time.Second
-	kopfPeering      = "default"
+	minLifetime     = 3 * time.Second
+	kopfPeeringName = "default"
 )
 
 // ResolveDefaults sets the default name, and returns the invalid fields. The parameter operator is the name of the
@@ -44,12 +44,12 @@ func (p *Peering) ResolveDefaults(operator string) (problems []error) {
 		}
 	}
 	// As in Kopf, records contain whole seconds.
-	if p.Lifetime > 0 && (p.Lifetime < shortestLifetime || p.Lifetime%time.Second != 0) {
-		wrong("Lifetime", "%s: it is in whole seconds, %s or more", p.Lifetime, shortestLifetime)
+	if p.Lifetime > 0 && (p.Lifetime < minLifetime || p.Lifetime%time.Second != 0) {
+		wrong("Lifetime", "%s: it is in whole seconds, %s or more", p.Lifetime, minLifetime)
 	}
 	// With KopfRules, the default name is Kopf's, so that the operator shares the peering of Python operators.
 	if p.Name == "" && p.KopfRules {
-		p.Name = kopfPeering
+		p.Name = kopfPeeringName
 	}
 	p.Name = cmp.Or(p.Name, operator)
 	return problems
@@ -66,7 +66,8 @@ func (p *Peering) AsMember() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
 		Lifetime: p.Lifetime, Mandatory: p.Mandatory, Stealth: p.Stealth,
-		Skew: NegativeIfImmediate(p.ClockSkew), Wait: NegativeIfImmediate(p.TakeOverWait), KopfRules: p.KopfRules,
+		Skew: NegativeIfImmediate(p.ClockSkew), SilentPeerWait: NegativeIfImmediate(p.TakeOverWait),
+		KopfRules: p.KopfRules,
 	}
 	if p.KopfRules {
 		// Kopf renews its record 5 to 10 seconds before the end of the lifetime. Other members renew it after a third.

@@ -18,11 +18,11 @@ import (
 const digestLimit = 100 * 1024
 
 var (
-	errIgnored = errors.New(
+	errIgnoredFields = errors.New(
 		"give the fields to the storage of DiffbaseStorage instead: it decides what counts",
 	)
-	errEmptyKey = errors.New("the key is empty, so it would be no secret")
-	errFormer   = errors.New("there is no DigestKey that came after them; give the present one, too")
+	errEmptyKey         = errors.New("the key is empty, so it would be no secret")
+	errFormerDigestKeys = errors.New("there is no DigestKey that came after them; give the present one, too")
 )
 
 // Persistence is the section Persistence of the settings, with the fields of kopf.PersistenceSettings.
@@ -38,9 +38,10 @@ type Persistence struct {
 
 // StoredForm is the form of the data that the operator stores on objects.
 type StoredForm struct {
-	BoundTo string // the annotation with the uid of the object that the data belongs to; empty accepts data of copies
-	Compact bool   // records of sub-handlers are stored in the compact form
-	Digests settings.Digests
+	// the annotation with the uid of the object that the data belongs to; empty accepts data of copies
+	BoundTo     string
+	CompactSubs bool // records of sub-handlers are stored in the compact form
+	Digests     settings.Digests
 }
 
 // ResolveDefaults sets the default finalizer, annotation prefix and storages. It returns the stored form and the
@@ -55,7 +56,7 @@ func (p *Persistence) ResolveDefaults(operator string) (s StoredForm, problems [
 		bound = "" // other storages do not keep the data of a copy apart
 	}
 	// Kopf and storages of users expect one record for each sub-handler.
-	s.Compact = p.ProgressStorage == nil && !p.KopfFormats
+	s.CompactSubs = p.ProgressStorage == nil && !p.KopfFormats
 	problems = append(problems, p.resolveDiffbase(bound), p.resolveProgress(bound), p.resolveDigests(&s.Digests))
 	return s, NonNilErrors(problems...)
 }
@@ -98,7 +99,7 @@ func (p *Persistence) resolveDiffbase(bound string) error {
 		return nil
 	}
 	if len(p.IgnoredFields) > 0 {
-		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnored)
+		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnoredFields)
 	}
 	given = storages.IsolateDiffbase(given)
 	if err := checkDiffbase(given); err != nil {
@@ -136,7 +137,7 @@ func (p *Persistence) resolveDigests(d *settings.Digests) error {
 	}
 	switch {
 	case p.DigestKey == nil && len(p.FormerDigestKeys) > 0:
-		return fmt.Errorf("Persistence.FormerDigestKeys: %w", errFormer)
+		return fmt.Errorf("Persistence.FormerDigestKeys: %w", errFormerDigestKeys)
 	// Without a key, the uid of each object is used.
 	case p.DigestKey == nil:
 		return nil

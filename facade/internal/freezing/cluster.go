@@ -33,20 +33,20 @@ type cluster struct {
 }
 
 // timeout limits each request to the API server, if the configuration has no limit.
-const timeout = time.Minute
+const requestTimeout = time.Minute
 
 // connectScope finds the peering kinds of the scope and returns a client for them.
 func connectScope(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
 	// The caller's configuration is used for other clients as well.
 	config = rest.CopyConfig(config)
-	config.Timeout = cmp.Or(config.Timeout, timeout)
+	config.Timeout = cmp.Or(config.Timeout, requestTimeout)
 	// The command runs once, so discovery is not cached and sees the current CRDs.
 	server, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
 	// The timeout applies to each request.
-	api := discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
+	api := discovery.TimeoutGetter{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
 	kinds, err := findKinds(ctx, api, clusterwide)
 	if err != nil {
 		return nil, err
@@ -62,9 +62,9 @@ func connectScope(ctx context.Context, config *rest.Config, clusterwide bool) (*
 }
 
 // groups and version are those of Kopf's peering. Old clusters have the second group. A cluster can serve both.
-var groups = []string{"kopf.dev", "zalando.org"}
+var peeringGroups = []string{"kopf.dev", "zalando.org"}
 
-const version = "v1"
+const peeringVersion = "v1"
 
 // findKinds returns the served kinds of one scope. It returns an error if there are none.
 func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (found []discovery.Resource, err error) {
@@ -73,13 +73,13 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 		plural = "clusterkopfpeerings"
 	}
 	// Only these groups are discovered, so a broken aggregated API does not matter.
-	all, err := discovery.ListResources(ctx, api, groups...)
+	all, err := discovery.ListResources(ctx, api, peeringGroups...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for %s: %w", plural, err)
 	}
 	for _, one := range all {
 		// The scope distinguishes kinds of the same name, and other versions have another format.
-		if one.Version == version && one.Plural == plural && one.Namespaced != clusterwide {
+		if one.Version == peeringVersion && one.Plural == plural && one.Namespaced != clusterwide {
 			found = append(found, one)
 		}
 	}
@@ -88,7 +88,7 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 	}
 	return nil, fmt.Errorf(
 		"this cluster has no %s, neither in %s: so no operator looks there. Their CRDs are in config/crd/peerings.yaml",
-		plural, strings.Join(groups, " nor in "),
+		plural, strings.Join(peeringGroups, " nor in "),
 	)
 }
 
@@ -108,24 +108,24 @@ func newMapper(kinds []discovery.Resource) meta.RESTMapper {
 	return mapper
 }
 
-// place is a namespace; empty for the whole cluster.
-type place struct {
+// namespaceTarget is a namespace; empty for the whole cluster.
+type namespaceTarget struct {
 	namespace string
-	named     bool // given by its name, not by a pattern
+	isNamed   bool // given by its name, not by a pattern
 }
 
-// selectPlaces returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
-func (c *cluster) selectPlaces(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
+// selectNamespaces returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
+func (c *cluster) selectNamespaces(ctx context.Context, meant namespaces.Patterns) (all []namespaceTarget, err error) {
 	// The cluster-scoped object counts as given by name, so its absence is an error.
 	if len(meant) == 0 {
-		return []place{{named: true}}, nil
+		return []namespaceTarget{{isNamed: true}}, nil
 	}
 	// Names and patterns are separated, since only patterns need a list.
 	var patterns namespaces.Patterns
 	for _, one := range meant {
 		// A plain name needs no list request, and so no permission to list namespaces.
 		if names, plain := (namespaces.Patterns{one}).PlainNames(); plain {
-			all = append(all, place{names[0], true})
+			all = append(all, namespaceTarget{names[0], true})
 			continue
 		}
 		patterns = append(patterns, one)
@@ -147,7 +147,7 @@ func (c *cluster) selectPlaces(ctx context.Context, meant namespaces.Patterns) (
 	for _, one := range list.Items {
 		// A name can also match a pattern. It is processed once, as a name.
 		if patterns.MatchesName(one.Name) && !hasNamespace(all, one.Name) {
-			all = append(all, place{namespace: one.Name})
+			all = append(all, namespaceTarget{namespace: one.Name})
 		}
 	}
 	// A wrong pattern would otherwise look like success.
@@ -166,7 +166,7 @@ func listOptions(by labels.Selector) (options []client.ListOption) {
 }
 
 // hasNamespace reports whether the namespace is among the places already.
-func hasNamespace(all []place, namespace string) bool {
+func hasNamespace(all []namespaceTarget, namespace string) bool {
 	for _, one := range all {
 		if one.namespace == namespace {
 			return true

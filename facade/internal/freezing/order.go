@@ -41,7 +41,7 @@ func (o Order) CarryOut(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	places, err := api.selectPlaces(ctx, o.Namespaces)
+	places, err := api.selectNamespaces(ctx, o.Namespaces)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (o Order) CarryOut(ctx context.Context, config *rest.Config) error {
 		case err != nil:
 			problems = append(problems, err)
 		// The user expects a peering object there.
-		case !found && one.named:
+		case !found && one.isNamed:
 			problems = append(problems, api.missingObjectError(o.Peering, one.namespace))
 		case found:
 			done++
@@ -68,14 +68,14 @@ func (o Order) CarryOut(ctx context.Context, config *rest.Config) error {
 }
 
 // carryOutIn processes one namespace, for each group that has the kind. Found is false if no group has the object.
-func (o Order) carryOutIn(ctx context.Context, api *cluster, where place) (found bool, err error) {
+func (o Order) carryOutIn(ctx context.Context, api *cluster, where namespaceTarget) (found bool, err error) {
 	// A problem in one namespace must not prevent the others from being processed.
 	var problems []error
 	for _, kind := range api.kinds {
-		object := peeringObject{stored: peering.Stored{
+		object := peeringObject{stored: peering.StoredObject{
 			Client: api.client, Kind: kind.GroupVersionKind, Namespace: where.namespace, Name: o.Peering,
 			// With the status subresource, a patch of the main resource would drop the record.
-			Subresource: kind.HasStatus(),
+			HasStatus: kind.HasStatus(),
 		}, resource: kind.GroupResource()}
 		switch err := object.applyOrder(ctx, o); {
 		// The object may exist in the other group.

@@ -21,7 +21,7 @@ import (
 
 // peeringObject is one peering object.
 type peeringObject struct {
-	stored   peering.Stored       // where the records are
+	stored   peering.StoredObject // where the records are
 	resource schema.GroupResource // for messages
 }
 

@@ -26,7 +26,7 @@ const ProfilesPath = "/debug/pprof/"
 // AnswerSource is the source of all answers.
 type AnswerSource interface {
 	Explain(kind string, object types.NamespacedName) (journal.Explanation, error)
-	OperatorState() journal.Standing
+	OperatorState() journal.OperatorState
 }
 
 // Problem is the body of a response with an error.

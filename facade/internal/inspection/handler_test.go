@@ -19,10 +19,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// live is an operator with a fixed standing.
-type live journal.Standing
+// fixedState is an operator with a fixed standing.
+type fixedState journal.OperatorState
 
-func (l live) OperatorState() journal.Standing { return journal.Standing(l) }
+func (l fixedState) OperatorState() journal.OperatorState { return journal.OperatorState(l) }
 
 // newWidgetJournal returns the journal of an operator that serves widgets and has seen one.
 func newWidgetJournal() *journal.Journal {
@@ -31,26 +31,26 @@ func newWidgetJournal() *journal.Journal {
 	kind := j.ForKind(widget.GroupKind(), nil)
 	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
 	served.Namespaces = []string{""}
-	j.SetLive(live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}})
+	j.SetLive(fixedState{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}})
 	kind.ForObject(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").RecordEvent("ADDED", "7")
 	return j
 }
 
-// failing is a journal that fails for every question.
-type failing struct{ *journal.Journal }
+// failingSource is a journal that fails for every question.
+type failingSource struct{ *journal.Journal }
 
-func (failing) Explain(string, types.NamespacedName) (journal.Explanation, error) {
+func (failingSource) Explain(string, types.NamespacedName) (journal.Explanation, error) {
 	return journal.Explanation{}, errors.New("out of paper")
 }
 
-func answered(from inspection.AnswerSource, method, target string) *httptest.ResponseRecorder {
+func sendRequest(from inspection.AnswerSource, method, target string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	inspection.NewHandler(from, inspection.ExtraHandlers{}).ServeHTTP(recorder,
 		httptest.NewRequest(method, target, nil))
 	return recorder
 }
 
-const askedFor = "/explain?kind=widget&namespace=ns&name=w1"
+const widgetQuery = "/explain?kind=widget&namespace=ns&name=w1"
 
 const jsonType, textType = "application/json; charset=utf-8", "text/plain; charset=utf-8"
 
@@ -83,7 +83,7 @@ func TestAnswersToRequests(t *testing.T) {
 			"/explain?output=text", 400,
 			jsonType, question},
 		"fault": {"an error of the journal has the status 500",
-			failing{newWidgetJournal()}, "GET", "/explain?kind=widget&name=w1", 500,
+			failingSource{newWidgetJournal()}, "GET", "/explain?kind=widget&name=w1", 500,
 			jsonType, "out of paper"},
 		"other page": {"an unknown page below /explain is not found", newWidgetJournal(), "GET", "/explain/more", 404,
 			textType, "404 page not found\n"},
@@ -93,12 +93,12 @@ func TestAnswersToRequests(t *testing.T) {
 			newWidgetJournal(), "POST", "/explain?kind=widget&name=w1", 405, textType, ""},
 		"post standing": {"DELETE is not allowed for the standing", newWidgetJournal(), "DELETE", "/standing", 405,
 			textType, ""},
-		"json": {"JSON is the default output", newWidgetJournal(), "GET", askedFor, 200, jsonType, ""},
+		"json": {"JSON is the default output", newWidgetJournal(), "GET", widgetQuery, 200, jsonType, ""},
 		"json by name": {"JSON can be requested", newWidgetJournal(),
-			"GET", askedFor + "&output=json", 200, jsonType, ""},
+			"GET", widgetQuery + "&output=json", 200, jsonType, ""},
 		"text": {"text can be requested", newWidgetJournal(),
-			"GET", askedFor + "&output=text", 200, textType, ""},
-		"head": {"HEAD is answered for explanations", newWidgetJournal(), "HEAD", askedFor, 200, jsonType, ""},
+			"GET", widgetQuery + "&output=text", 200, textType, ""},
+		"head": {"HEAD is answered for explanations", newWidgetJournal(), "HEAD", widgetQuery, 200, jsonType, ""},
 		"standing": {"the standing does not need parameters", newWidgetJournal(), "GET", "/standing", 200,
 			jsonType, ""},
 		"head standing": {"HEAD is answered for the standing", newWidgetJournal(), "HEAD", "/standing", 200, jsonType,
@@ -106,7 +106,7 @@ func TestAnswersToRequests(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := answered(c.from, c.method, c.target)
+			got := sendRequest(c.from, c.method, c.target)
 			if got.Code != c.status || got.Header().Get("Content-Type") != c.contentType {
 				t.Errorf("%s: want status %d and %s, got %d and %s", c.reason, c.status, c.contentType, got.Code,
 					got.Header().Get("Content-Type"))
@@ -138,14 +138,14 @@ func TestExplanationsInBothForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got journal.Explanation
-	body := answered(j, "GET", askedFor).Body
+	body := sendRequest(j, "GET", widgetQuery).Body
 	if err := json.Unmarshal(body.Bytes(), &got); err != nil {
 		t.Fatalf("decoding %s: %v", body, err)
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(journal.Explanation{}, "At")); d != "" {
 		t.Errorf("JSON; -want, +got:\n%s", d)
 	}
-	text := answered(j, "GET", askedFor+"&output=text").Body.String()
+	text := sendRequest(j, "GET", widgetQuery+"&output=text").Body.String()
 	if !strings.HasPrefix(text, "Widget.example.org ns/w1, as seen by operator test.example.org at ") ||
 		!strings.Contains(text, "event ADDED, version 7\n") {
 		t.Errorf("want the explanation as text, got %s", text)
@@ -172,14 +172,14 @@ func TestStanding(t *testing.T) {
   ]
 }
 `
-	if d := cmp.Diff(want, answered(newWidgetJournal(), "GET", "/standing").Body.String()); d != "" {
+	if d := cmp.Diff(want, sendRequest(newWidgetJournal(), "GET", "/standing").Body.String()); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 
 // TestAllowedMethods shows that a request to change something is answered with the allowed methods.
 func TestAllowedMethods(t *testing.T) {
-	if got := answered(newWidgetJournal(), http.MethodPut, "/explain").Header().Get("Allow"); got != "GET, HEAD" {
+	if got := sendRequest(newWidgetJournal(), http.MethodPut, "/explain").Header().Get("Allow"); got != "GET, HEAD" {
 		t.Errorf("want GET, HEAD allowed, got %q", got)
 	}
 }

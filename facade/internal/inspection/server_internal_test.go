@@ -12,13 +12,13 @@ import (
 
 // pipes is a listener with a single connection, on virtual time.
 type pipes struct {
-	only   chan net.Conn
-	closed chan struct{}
+	connection chan net.Conn
+	closed     chan struct{}
 }
 
 func (p pipes) Accept() (net.Conn, error) {
 	select {
-	case c := <-p.only:
+	case c := <-p.connection:
 		return c, nil
 	case <-p.closed:
 		return nil, net.ErrClosed
@@ -45,7 +45,7 @@ func TestSlowRequests(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				own, theirs := net.Pipe()
 				listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
-				listener.only <- theirs
+				listener.connection <- theirs
 				server := newLimitedServer(http.NotFoundHandler())
 				go func() { _ = server.Serve(listener) }()
 				begin := time.Now()
@@ -68,7 +68,7 @@ func TestLongProfiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, theirs := net.Pipe()
 		listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
-		listener.only <- theirs
+		listener.connection <- theirs
 		server := newLimitedServer(NewHandler(nil, ExtraHandlers{Profiling: true}))
 		go func() { _ = server.Serve(listener) }()
 		defer func() { _ = server.Close() }()

@@ -48,7 +48,7 @@ func TestNamesOfThisMachine(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0", inspection.NewHandler(newWidgetJournal(), inspection.ExtraHandlers{}))
 	cases := map[string]struct {
 		reason, host string
-		own          bool
+		isAllowed    bool
 	}{
 		"name":             {"the name localhost is accepted", "localhost:8082", true},
 		"name alone":       {"localhost without a port is accepted", "localhost", true},
@@ -71,10 +71,10 @@ func TestNamesOfThisMachine(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			status, text := requestStanding(t, s.Address(), c.host)
-			if c.own && (status != http.StatusOK || !strings.Contains(text, `"operator": "test.example.org"`)) {
+			if c.isAllowed && (status != http.StatusOK || !strings.Contains(text, `"operator": "test.example.org"`)) {
 				t.Errorf("%s: want an answer, got %d: %s", c.reason, status, text)
 			}
-			if !c.own && (status != http.StatusForbidden || strings.Contains(text, "test.example.org") ||
+			if !c.isAllowed && (status != http.StatusForbidden || strings.Contains(text, "test.example.org") ||
 				!strings.Contains(text, "call it localhost, not ")) {
 				t.Errorf("%s: want a refusal, got %d: %s", c.reason, status, text)
 			}

@@ -24,7 +24,7 @@ import (
 )
 
 // DefaultCleanup is the default of CleanupTimeout. It equals the default grace period of a pod in Kubernetes.
-const DefaultCleanup = 30 * time.Second
+const DefaultCleanupTimeout = 30 * time.Second
 
 // ActivityRunner calls the handlers of the activities: startup, cleanup, login and probes.
 type ActivityRunner struct {
@@ -43,8 +43,8 @@ type ActivityRunner struct {
 type ActivityState struct {
 	Backoff, CleanupTimeout time.Duration
 	Metrics                 prometheus.Registerer
-	// Started is true after a successful startup.
-	Started bool
+	// HasStarted is true after a successful startup.
+	HasStarted bool
 }
 
 // NewActivityRunner returns the runner of an operator. The runner calls state with the lock of the registry held.
@@ -169,7 +169,7 @@ func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 func (a *ActivityRunner) checkProbes(r *http.Request) error {
 	// Requests come in other goroutines than the startup, which sets Started and may change the settings.
 	a.registry.Lock()
-	isEarly := a.registry.HasActivityHandlers(activities.Startup) && !a.state().Started
+	isEarly := a.registry.HasActivityHandlers(activities.Startup) && !a.state().HasStarted
 	a.registry.Unlock()
 	if isEarly {
 		return nil

@@ -26,7 +26,8 @@ func newRunner(
 ) *program.ActivityRunner {
 	r := &registry.HandlerRegistry{Location: "main.go:1", Log: logr.Discard}
 	r.RegisterActivity("On", &handlers.Handler{
-		ID: "own", Family: handlers.Acting, Activity: activity, Act: call, Often: activity == activities.Probe,
+		ID: "own", Family: handlers.Activity, Activity: activity, ActivityFunc: call,
+		IsFrequent: activity == activities.Probe,
 	}, nil)
 	return program.NewActivityRunner(operator, r, func() program.ActivityState {
 		return program.ActivityState{

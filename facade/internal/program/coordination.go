@@ -36,18 +36,18 @@ type Coordination struct {
 	Operator string
 	// Lease follows the lease of the project's manager.
 	Lease peering.Lease
-	// Program is true if the operator has its own manager, and Embedded if this manager belongs to a call of Run.
-	Program, Embedded bool
+	// HasOwnManager is true if the operator has its own manager, and Embedded if this manager belongs to a call of Run.
+	HasOwnManager, Embedded bool
 
 	lock *peering.Lock // nil unless the project has requested it
-	// present is the attendance of the last set-up or startup. Health checks read it concurrently.
-	present atomic.Pointer[attendance.Attendance]
+	// currentAttendance is the attendance of the last set-up or startup. Health checks read it concurrently.
+	currentAttendance atomic.Pointer[attendance.Attendance]
 }
 
 // CoordinationSettings contains the peering settings as they were given, and with defaults.
 type CoordinationSettings struct {
-	Given, Resolved defaults.Peering
-	Served          defaults.NamespaceScope
+	Peering, ResolvedPeering defaults.Peering
+	ServedNamespaces         defaults.NamespaceScope
 }
 
 // PeeringLock returns a lock that makes a manager's leader election follow the peering. All calls return the same one.
@@ -69,7 +69,7 @@ func (c *Coordination) HasLock() bool { return c.lock != nil }
 
 // KnownPeers returns the known records of all operators in the peering, or nil before the first set-up.
 func (c *Coordination) KnownPeers() []attendance.Peer {
-	if present := c.present.Load(); present != nil {
+	if present := c.currentAttendance.Load(); present != nil {
 		return present.KnownPeers()
 	}
 	return nil
@@ -78,13 +78,13 @@ func (c *Coordination) KnownPeers() []attendance.Peer {
 // DescribeMode returns the way in which the operator detects other processes with the same objects, for the log line at
 // the start.
 func (c *Coordination) DescribeMode(by CoordinationSettings) string {
-	own := by.Resolved
+	own := by.ResolvedPeering
 	switch {
-	case c.HasPeers(by.Given) && !own.Mandatory && c.lock == nil:
+	case c.HasPeers(by.Peering) && !own.Mandatory && c.lock == nil:
 		return fmt.Sprintf("peering %q with priority %d, if it exists", own.Name, own.Priority)
-	case c.HasPeers(by.Given):
+	case c.HasPeers(by.Peering):
 		return fmt.Sprintf("peering %q with priority %d", own.Name, own.Priority)
-	case c.Program:
+	case c.HasOwnManager:
 		return "none: run one replica"
 	default:
 		return "leader election of the manager, if enabled"
@@ -95,7 +95,7 @@ func (c *Coordination) DescribeMode(by CoordinationSettings) string {
 // operator is added. A program has one operator, and uses the identity as Kopf makes it.
 func (c *Coordination) defaultIdentity(ctx context.Context) string {
 	pod := os.Getenv("POD_ID")
-	if pod != "" && (!c.Program || c.Embedded) {
+	if pod != "" && (!c.HasOwnManager || c.Embedded) {
 		return pod + "/" + c.Operator
 	}
 	return peering.OperatorIdentity(pod, peering.CurrentProcess(ctx), false)
@@ -104,12 +104,12 @@ func (c *Coordination) defaultIdentity(ctx context.Context) string {
 // HasPeers reports whether the operator looks for peers. By default, a program does. In other managers, the settings
 // must name a peering, or the project must have requested the lock.
 func (c *Coordination) HasPeers(given defaults.Peering) bool {
-	return !given.Standalone && (c.Program || given.Name != "" || given.Mandatory) || c.lock != nil
+	return !given.Standalone && (c.HasOwnManager || given.Name != "" || given.Mandatory) || c.lock != nil
 }
 
 // peersReady is a readiness check that fails until the peers are known. It uses the attendance of the last startup.
 func (c *Coordination) peersReady(*http.Request) error {
-	if present := c.present.Load(); present != nil {
+	if present := c.currentAttendance.Load(); present != nil {
 		return present.CheckReady()
 	}
 	return nil
@@ -118,14 +118,14 @@ func (c *Coordination) peersReady(*http.Request) error {
 // AddToManager connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a
 // manager of the project, the operator follows the lease of the manager.
 func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
-	if !c.HasPeers(by.Given) {
+	if !c.HasPeers(by.Peering) {
 		// Other peering settings without a name are probably a mistake: the operator would run without peers.
-		if by.Given.HasUnusedFields() {
+		if by.Peering.HasUnusedFields() {
 			logging.Warn(m.GetLogger(),
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", c.Operator)
 		}
 		// A program without peers has neither a lease nor a gate: it must run as one replica.
-		if !c.Program {
+		if !c.HasOwnManager {
 			c.newLeaseGate(options)
 		}
 		return nil
@@ -148,8 +148,8 @@ func (c *Coordination) UpdateRunningOptions(
 	switch {
 	case c.lock != nil:
 		// The elector already uses the lock, so the gate that belongs to it must stay.
-		options.Gate, options.Matching = before.Gate, before.Matching
-	case c.HasPeers(by.Given):
+		options.Gate, options.MatchingNamespaces = before.Gate, before.MatchingNamespaces
+	case c.HasPeers(by.Peering):
 		_, err = c.connectPeering(m, options, by)
 	default:
 		c.newLeaseGate(options)
@@ -162,10 +162,11 @@ func (c *Coordination) UpdateRunningOptions(
 func (c *Coordination) connectPeering(
 	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings,
 ) (manager.Runnable, error) {
-	gate, live := peering.WriteGate(c.newGate(options).AddPart()), cmp.Or(options.Matching, namespaces.NewLive())
-	options.Matching = live
+	gate, live := peering.WriteGate(c.newGate(options).AddPart()),
+		cmp.Or(options.MatchingNamespaces, namespaces.NewLive())
+	options.MatchingNamespaces = live
 	// Peers wait for the running attempts of this operator, so its record contains their number.
-	member := by.Resolved.AsMember()
+	member := by.ResolvedPeering.AsMember()
 	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
 	// An operator that elects the leader by its peers must not lead without a peering object, so the object is
 	// mandatory. Both the engine's gate and the lock follow the membership.
@@ -178,9 +179,9 @@ func (c *Coordination) connectPeering(
 		return nil, err
 	}
 	present.OnMissingIdentity(c.defaultIdentity)
-	c.present.Store(present)
+	c.currentAttendance.Store(present)
 	// With namespaces, the operator joins the KopfPeering of each of them instead of the ClusterKopfPeering.
-	if patterns := by.Served.ServedPatterns(); len(patterns) > 0 && !by.Resolved.Clusterwide {
+	if patterns := by.ServedNamespaces.ServedPatterns(); len(patterns) > 0 && !by.ResolvedPeering.Clusterwide {
 		names, plain := patterns.PlainNames()
 		switch {
 		case plain:
@@ -190,8 +191,8 @@ func (c *Coordination) connectPeering(
 			// Patterns are resolved while the operator runs. A new namespace is served as soon as the demands of its
 			// peers are known.
 			present.JoinNamespaces(live)
-			options.Admitted = namespaces.NewLive()
-			present.OnAdmittedNamespaces(options.Admitted.SetNames)
+			options.AdmittedNamespaces = namespaces.NewLive()
+			present.OnAdmittedNamespaces(options.AdmittedNamespaces.SetNames)
 		default:
 			// Only the leader resolves patterns, but here the namespaces would have to be known before there is a
 			// leader.
@@ -200,7 +201,7 @@ func (c *Coordination) connectPeering(
 		}
 		// By Kopf's rules, a peer in one namespace pauses the whole operator. Otherwise, it pauses only this namespace.
 		// An elector has one state for all namespaces.
-		if own := options.Gate; c.lock == nil && !by.Resolved.KopfRules {
+		if own := options.Gate; c.lock == nil && !by.ResolvedPeering.KopfRules {
 			present.PauseNamespaces(func(namespace string) attendance.AttemptGate {
 				return own.NamespaceGate(namespace)
 			})
@@ -210,15 +211,15 @@ func (c *Coordination) connectPeering(
 		return attendanceRunnable{present, m.GetLogger().WithName(c.Operator)}, nil
 	}
 	// The search for peers starts with the operator and ends after the last handler.
-	options.Beside = combineBackground(options.Beside, present.BeginSearch)
+	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
 	return nil, nil
 }
 
 // attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the
 // process leads. The manager stops it after everything that needs leader election.
 type attendanceRunnable struct {
-	present *attendance.Attendance
-	log     logr.Logger
+	currentAttendance *attendance.Attendance
+	log               logr.Logger
 }
 
 var _ manager.LeaderElectionRunnable = attendanceRunnable{}
@@ -228,7 +229,7 @@ func (attendanceRunnable) NeedLeaderElection() bool { return false }
 
 // Start runs the attendance until the context ends.
 func (a attendanceRunnable) Start(ctx context.Context) error {
-	a.present.Run(logf.IntoContext(ctx, a.log))
+	a.currentAttendance.Run(logf.IntoContext(ctx, a.log))
 	return nil
 }
 
@@ -237,12 +238,12 @@ func (a attendanceRunnable) Start(ctx context.Context) error {
 func (c *Coordination) newGate(options *reconcilers.Options) *peering.CombinedGate {
 	options.Gate = &reconcilers.Gate{}
 	gate := peering.ClosedByAny(options.Gate)
-	if c.Program || c.lock != nil {
+	if c.HasOwnManager || c.lock != nil {
 		return gate
 	}
 	c.Lease.SetGate(gate.AddPart())
 	// Whether there is a leader election is known only when the operator starts, because managers do not export it.
-	options.Beside = func(ctx context.Context) (rest func()) {
+	options.StartExtraWork = func(ctx context.Context) (rest func()) {
 		return func() {
 			if electsLeader() {
 				c.Lease.WatchForSuspensions(ctx)

@@ -18,7 +18,7 @@ func TestDescribe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		isProgram bool
-		given     defaults.Peering
+		peering   defaults.Peering
 		want      string
 	}{
 		"Program": {
@@ -43,9 +43,9 @@ func TestDescribe(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := program.Coordination{Operator: operator, Program: tc.isProgram}
-			by := program.CoordinationSettings{Given: tc.given, Resolved: tc.given}
-			_ = by.Resolved.ResolveDefaults(operator)
+			c := program.Coordination{Operator: operator, HasOwnManager: tc.isProgram}
+			by := program.CoordinationSettings{Peering: tc.peering, ResolvedPeering: tc.peering}
+			_ = by.ResolvedPeering.ResolveDefaults(operator)
 			if got := c.DescribeMode(by); got != tc.want {
 				t.Errorf("%s: Describe(): %q, want %q", tc.reason, got, tc.want)
 			}
@@ -73,12 +73,13 @@ func TestStartLine(t *testing.T) {
 	for _, h := range []*handlers.Handler{
 		{ID: "a", Family: handlers.Changing, Reason: cause.Create},
 		{ID: "a", Family: handlers.Changing, Reason: cause.Update},
-		{ID: "conditions", Family: handlers.Reporting}, {ID: "finalizer", Family: handlers.Admitting, Sparing: true},
+		{ID: "conditions", Family: handlers.Condition},
+		{ID: "finalizer", Family: handlers.Admitting, IsOptimization: true},
 	} {
 		plan = append(plan, reconcilers.Registration{Selector: selector, Handler: h})
 	}
-	got := program.StartLine(plan, nil, "none", commandline.Given{
-		Metrics: ":8080", Health: "0",
+	got := program.StartLine(plan, nil, "none", commandline.RunFlags{
+		MetricsBindAddress: ":8080", HealthProbeBindAddress: "0",
 		Inspection: commandline.Inspection{Address: "localhost:8082", Optional: true},
 	})
 	want := []any{

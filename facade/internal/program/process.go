@@ -25,7 +25,7 @@ type RunnableOperator interface { //nolint:interfacebloat // a process uses all 
 	// Settings returns the current settings of the manager, with all errors of registrations.
 	Settings() (serving.ManagerSettings, error)
 	// Apply sets the flags. They override the settings, but the startup handlers override them.
-	Apply(given commandline.Given)
+	Apply(given commandline.RunFlags)
 	// UseClient sets the client of the startup handlers.
 	UseClient(late client.Client)
 	// StartUp calls the startup handlers, which may change the settings. It returns false if the operator must not
@@ -53,7 +53,7 @@ var _ commandline.OperatorProcess = Process{}
 
 // Around calls serve between the startup and the cleanup. It limits the time of the exit, so a process that hangs is
 // killed.
-func (p Process) Around(ctx context.Context, given commandline.Given, serve func() error) error {
+func (p Process) Around(ctx context.Context, given commandline.RunFlags, serve func() error) error {
 	// The limit starts when the context ends, and also when serve returns by itself.
 	limit := serving.WatchExit(ctx, p.Log(), p.ExitTimeout)
 	defer limit.Stop()
@@ -151,8 +151,9 @@ func (p Process) Run(ctx context.Context, given ResolvedRunSettings) error {
 		return err
 	}
 	options := serving.Options{
-		Name: p.Name, Log: given.Log, Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
-		Cluster: serving.ClusterConfig{Kubeconfig: given.Kubeconfig, Context: given.Context},
+		Name: p.Name, Log: given.Log, MetricsBindAddress: given.MetricsBindAddress,
+		HealthProbeBindAddress: given.HealthProbeBindAddress,
+		Cluster:                serving.ClusterConfig{Kubeconfig: given.Kubeconfig, Context: given.Context},
 		// Other operators in the process may have controllers of the same names.
 		Embedded: true, SetUp: p.SetupWithManager,
 	}
@@ -168,9 +169,10 @@ func (p Process) Run(ctx context.Context, given ResolvedRunSettings) error {
 		options.Liveness = &endpoint
 	}
 	// For the operator, the settings of Run are like flags.
-	p.Apply(commandline.Given{
-		Inspection: given.inspectionSettings(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
-		Cluster: options.Cluster,
+	p.Apply(commandline.RunFlags{
+		Inspection: given.inspectionSettings(), MetricsBindAddress: given.MetricsBindAddress,
+		HealthProbeBindAddress: given.HealthProbeBindAddress,
+		Cluster:                options.Cluster,
 	})
 	return p.runBetweenActivities(ctx, func() error {
 		now, err := settings()

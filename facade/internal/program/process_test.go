@@ -26,13 +26,13 @@ const operator = "test.example.org"
 
 // recorder is an operator that records the calls of the process.
 type recorder struct {
-	steps   []string
-	ready   bool
+	calls   []string
+	isReady bool
 	failure error
 	serve   func()
 }
 
-func (r *recorder) note(step string) { r.steps = append(r.steps, step) }
+func (r *recorder) note(step string) { r.calls = append(r.calls, step) }
 
 func (r *recorder) Settings() (serving.ManagerSettings, error) {
 	return serving.ManagerSettings{
@@ -43,13 +43,13 @@ func (r *recorder) Settings() (serving.ManagerSettings, error) {
 	}, nil
 }
 
-func (r *recorder) Apply(given commandline.Given) { r.note("apply " + given.Metrics) }
-func (r *recorder) UseClient(client.Client)       { r.note("client") }
-func (r *recorder) ExitTimeout() time.Duration    { return time.Hour }
-func (r *recorder) CleanUp(context.Context) error { r.note("cleanup"); return nil }
+func (r *recorder) Apply(given commandline.RunFlags) { r.note("apply " + given.MetricsBindAddress) }
+func (r *recorder) UseClient(client.Client)          { r.note("client") }
+func (r *recorder) ExitTimeout() time.Duration       { return time.Hour }
+func (r *recorder) CleanUp(context.Context) error    { r.note("cleanup"); return nil }
 func (r *recorder) StartUp(context.Context) (bool, error) {
 	r.note("startup")
-	return r.ready, r.failure
+	return r.isReady, r.failure
 }
 
 func (r *recorder) SetupWithManager(m ctrl.Manager, _ func() string) error {
@@ -77,15 +77,15 @@ func TestAround(t *testing.T) {
 			false, failed, []string{"apply 8080", "client", "startup"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &recorder{ready: tc.ready, failure: tc.failure}
-			err := processOf(r).Around(t.Context(), commandline.Given{Metrics: "8080"}, func() error {
+			r := &recorder{isReady: tc.ready, failure: tc.failure}
+			err := processOf(r).Around(t.Context(), commandline.RunFlags{MetricsBindAddress: "8080"}, func() error {
 				r.note("serve")
 				return nil
 			})
 			if !errors.Is(err, tc.failure) {
 				t.Errorf("%s: Around(): %v, want %v", tc.reason, err, tc.failure)
 			}
-			if d := cmp.Diff(tc.want, r.steps); d != "" {
+			if d := cmp.Diff(tc.want, r.calls); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -94,22 +94,22 @@ func TestAround(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &recorder{ready: true, serve: cancel}
+	r := &recorder{isReady: true, serve: cancel}
 	given := program.ResolvedRunSettings{Config: memapi.Config(memapi.New()), Log: logr.Discard(),
 		MetricsBindAddress: "0"}
 	if err := processOf(r).Run(ctx, given); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"client", "apply 0", "startup", "setup", "cleanup"}, r.steps); d != "" {
+	if d := cmp.Diff([]string{"client", "apply 0", "startup", "setup", "cleanup"}, r.calls); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 
 func TestRunFails(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		given  program.ResolvedRunSettings
-		want   string
+		reason   string
+		settings program.ResolvedRunSettings
+		want     string
 	}{
 		"NoCluster": {
 			"without a Config, the error of the login is returned", program.ResolvedRunSettings{},
@@ -121,8 +121,8 @@ func TestRunFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.given.Log = logr.Discard()
-			err := processOf(&recorder{ready: true}).Run(t.Context(), tc.given)
+			tc.settings.Log = logr.Discard()
+			err := processOf(&recorder{isReady: true}).Run(t.Context(), tc.settings)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: Run(): %v, want %q", tc.reason, err, tc.want)
 			}
@@ -133,7 +133,7 @@ func TestRunFails(t *testing.T) {
 func TestResolveRunSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		given  program.ResolvedRunSettings
+		input  program.ResolvedRunSettings
 		logsIn bool
 		want   string
 	}{
@@ -148,11 +148,11 @@ func TestResolveRunSettings(t *testing.T) {
 			program.ResolvedRunSettings{Config: &rest.Config{}}, true, "Config says"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := tc.given.ResolveDefaults(nil, tc.logsIn)
+			err := tc.input.ResolveDefaults(nil, tc.logsIn)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: Resolve(): %v, want %q", tc.reason, err, tc.want)
 			}
-			if err == nil && tc.given.Log.GetSink() == nil {
+			if err == nil && tc.input.Log.GetSink() == nil {
 				t.Errorf("%s: Resolve() does not choose a logger", tc.reason)
 			}
 		})

@@ -70,13 +70,13 @@ func IsAdmissionHandler(h *handlers.Handler) bool { return h.Family == handlers.
 
 // OnlyWatchesChildren reports whether the handler exists only so that the operator watches a kind of children. Such a
 // handler is never called.
-func OnlyWatchesChildren(h *handlers.Handler) bool { return h.Owned == h }
+func OnlyWatchesChildren(h *handlers.Handler) bool { return h.ParentHandler == h }
 
 // ReportsConditions reports whether the handler was made by [NewReporter].
-func ReportsConditions(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
+func ReportsConditions(h *handlers.Handler) bool { return h.Family == handlers.Condition }
 
 // hasNoRecord reports whether the handler has no record on objects, because it is called for children or never.
-func hasNoRecord(h *handlers.Handler) bool { return h.Owned != nil }
+func hasNoRecord(h *handlers.Handler) bool { return h.ParentHandler != nil }
 
 // RequireEnsuredLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each
 // plan, because the label depends on settings that a startup handler may change.
@@ -103,7 +103,7 @@ func (r *HandlerRegistry) OwnedTypes(owner *SelectedKind, child reflect.Type) (a
 	defer r.Unlock()
 	for _, e := range r.Entries {
 		if e.Kind == owner && e.Verb == "Owns" && e.Child == child {
-			all = append(all, e.Handler.Owned)
+			all = append(all, e.Handler.ParentHandler)
 		}
 	}
 	return all
@@ -122,7 +122,7 @@ func (r *HandlerRegistry) WatchesFor(owner discovery.Resource, of schema.GroupKi
 	for _, e := range r.Entries {
 		// Owns and Watches register two handlers: an owning one for the kind of the children, and one for the kind of
 		// the owner whose Owned field refers to the first. The loop looks for the latter.
-		if e.Handler.Owned == nil || OnlyWatchesChildren(e.Handler) {
+		if e.Handler.ParentHandler == nil || OnlyWatchesChildren(e.Handler) {
 			continue
 		}
 		owners, err := e.Kind.Find(r.Scheme)
@@ -130,8 +130,8 @@ func (r *HandlerRegistry) WatchesFor(owner discovery.Resource, of schema.GroupKi
 			continue
 		}
 		for _, c := range r.Entries {
-			if c.Handler == e.Handler.Owned && c.isOfKind(of, r.Scheme) {
-				children, objects = true, objects || c.Handler.Whole
+			if c.Handler == e.Handler.ParentHandler && c.isOfKind(of, r.Scheme) {
+				children, objects = true, objects || c.Handler.AllowAnyObject
 			}
 		}
 	}

@@ -23,14 +23,15 @@ type PlanRules struct {
 	KopfFormats bool
 	// IgnoredFields are the ignored fields of the settings, as the user wrote them.
 	IgnoredFields []string
-	// Progress stores the records of handlers. Places returns the places that the operator itself uses on objects.
-	Progress progress.Storage
-	Places   func() ([]string, error)
+	// ProgressStorage stores the records of handlers. Places returns the places that the operator itself uses on
+	// objects.
+	ProgressStorage progress.Storage
+	StoragePointers func() ([]string, error)
 	// Conditions adds reporters for all handlers. ConditionTypes are the types of conditions that reporters set.
 	Conditions     bool
 	ConditionTypes []string
-	// Add returns additional handlers of the operator itself; nil adds none.
-	Add func(all []ResolvedEntry) []ResolvedEntry
+	// AdditionalHandlers returns additional handlers of the operator itself; nil adds none.
+	AdditionalHandlers func(all []ResolvedEntry) []ResolvedEntry
 }
 
 // BuildPlan resolves all kinds by the scheme, and then checks the handlers. It returns all errors, not only the first
@@ -39,8 +40,8 @@ func (r *HandlerRegistry) BuildPlan(scheme *runtime.Scheme, rules PlanRules) (al
 	all, wrong = r.resolveKinds(scheme)
 	wrong = append(wrong, r.checkIgnored(rules.IgnoredFields)...)
 	// The operator's own handlers depend on those of the user, and are checked with them.
-	if rules.Add != nil {
-		all = append(all, rules.Add(all)...)
+	if rules.AdditionalHandlers != nil {
+		all = append(all, rules.AdditionalHandlers(all)...)
 	}
 	if rules.Conditions {
 		all = append(all, conditionReporters(all)...)
@@ -108,11 +109,12 @@ func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) erro
 		case other.Verb == one.Verb && taken.IsTwin(one.Handler):
 		// Different verbs may share an id. Daemons and timers count as one verb here.
 		case taken.ID == id &&
-			(other.Verb == one.Verb || one.Handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
+			(other.Verb == one.Verb || one.Handler.Family == handlers.Background &&
+				taken.Family == handlers.Background):
 			return idTakenError(one, other)
 		// Handlers without records can have ids that are stored at the same place.
 		case hasNoRecord(taken), hasNoRecord(one.Handler):
-		case taken.ID != id && defaults.ShareRecordPlace(r.Progress, taken.ID, id):
+		case taken.ID != id && defaults.ShareRecordPlace(r.ProgressStorage, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.Verb, id, taken.ID, other.Verb, taken.Location)
 		}
@@ -184,11 +186,11 @@ func (r *HandlerRegistry) missingFieldErrors(field diff.Path) (missing []error) 
 
 // checkRecordPlace returns an error if a record under the id would overwrite other data of the operator on objects.
 func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
-	places, err := defaults.RecordPlaces(r.Progress, id)
+	places, err := defaults.RecordPlaces(r.ProgressStorage, id)
 	if err != nil {
 		return fmt.Errorf("%s(%q): %w", one.Verb, id, err)
 	}
-	taken, err := r.Places()
+	taken, err := r.StoragePointers()
 	if err != nil {
 		return fmt.Errorf("%s(%q): asking the storages for their places: %w", one.Verb, id, err)
 	}
@@ -204,12 +206,12 @@ func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
 }
 
 // reportsID is the id of reporters in log lines that list handlers.
-const reportsID = "conditions"
+const conditionsID = "conditions"
 
 // NewReporter returns a handler that selects the objects with conditions. The engine never calls it.
 func NewReporter(where string, filters []handlers.Filter) *handlers.Handler {
 	return &handlers.Handler{
-		ID: reportsID, Family: handlers.Reporting, Filters: filters, Function: reportsID, Location: where,
+		ID: conditionsID, Family: handlers.Condition, Filters: filters, FunctionKey: conditionsID, Location: where,
 	}
 }
 
@@ -220,7 +222,7 @@ func conditionReporters(all []ResolvedEntry) (more []ResolvedEntry) {
 	whole := map[discovery.Selector]bool{}
 	for _, one := range all {
 		family := one.Handler.Family
-		counts := family == handlers.Changing || family == handlers.Spawning || family == handlers.Watching
+		counts := family == handlers.Changing || family == handlers.Background || family == handlers.Watching
 		if !counts || whole[one.Selector] {
 			continue
 		}
@@ -238,8 +240,8 @@ func reserveConditions(all []ResolvedEntry, types []string) {
 			return ReportsConditions(other.Handler) && one.Selector.MayMean(other.Selector)
 		}
 		// Reset first: a handler keeps its fields between two plans.
-		if one.Handler.Reserved = nil; slices.ContainsFunc(all, reported) {
-			one.Handler.Reserved = types
+		if one.Handler.ReservedConditions = nil; slices.ContainsFunc(all, reported) {
+			one.Handler.ReservedConditions = types
 		}
 	}
 }
@@ -290,7 +292,7 @@ func formerIDTakenError(renamed ResolvedEntry, id string, other ResolvedEntry) e
 // sharedFormerID returns the former id that equals the id, or whose record has the same place.
 func (r PlanRules) sharedFormerID(former []string, id string) (string, bool) {
 	for _, old := range former {
-		if old == id || defaults.ShareRecordPlace(r.Progress, old, id) {
+		if old == id || defaults.ShareRecordPlace(r.ProgressStorage, old, id) {
 			return old, true
 		}
 	}
@@ -313,7 +315,7 @@ func ShareFormerIDs(all []ResolvedEntry) {
 		}
 	}
 	for i, one := range all {
-		one.Handler.Renamed = found[i]
+		one.Handler.KindFormerIDs = found[i]
 		if one.Handler.StoresUnderID() {
 			one.Handler.FormerIDs = found[i][one.Handler.ID]
 		}

@@ -48,9 +48,10 @@ type HandlerRegistry struct {
 	// Mistakes are the errors of all registrations so far.
 	Mistakes SetupErrors
 
-	// memos remove the values of an object. The keys of indexes identify registrations of one function under one id.
-	memos   []func(types.UID)
-	indexes map[any]*indexes.ObjectIndex
+	// memoForgetters remove the values of an object. The keys of indexes identify registrations of one function under
+	// one id.
+	memoForgetters []func(types.UID)
+	indexes        map[any]*indexes.ObjectIndex
 }
 
 // RegisterHandler adds a handler. After the set-up, it records an error instead.
@@ -135,12 +136,12 @@ func (r *HandlerRegistry) FindOrAddIndex(key any, index *indexes.ObjectIndex) *i
 func (r *HandlerRegistry) AddMemo(forget func(types.UID)) {
 	r.Lock()
 	defer r.Unlock()
-	r.memos = append(r.memos, forget)
+	r.memoForgetters = append(r.memoForgetters, forget)
 }
 
 // MemoForgetter returns a function that removes the values of an object from all memos; nil without memos.
 func (r *HandlerRegistry) MemoForgetter() func(types.UID) {
-	memos := r.memos
+	memos := r.memoForgetters
 	if len(memos) == 0 {
 		return nil
 	}

@@ -38,7 +38,7 @@ func selected(r *registry.HandlerRegistry, resource string) *registry.SelectedKi
 // newCreateEntry returns a create handler with its own function.
 func newCreateEntry(of *registry.SelectedKind, id string, formerIDs ...string) registry.HandlerEntry {
 	return registry.HandlerEntry{Kind: of, Verb: "OnCreate", Handler: &handlers.Handler{
-		ID: id, Family: handlers.Changing, Reason: cause.Create, Location: "main.go:3", Function: new(int),
+		ID: id, Family: handlers.Changing, Reason: cause.Create, Location: "main.go:3", FunctionKey: new(int),
 		FormerIDs: formerIDs,
 	}}
 }
@@ -90,7 +90,8 @@ func TestPlan(t *testing.T) {
 			r := newRegistry(nil)
 			tc.register(r)
 			_, wrong := r.BuildPlan(runtime.NewScheme(), registry.PlanRules{
-				Progress: progress.Annotations{Prefix: operator}, Places: func() ([]string, error) { return nil, nil },
+				ProgressStorage: progress.Annotations{Prefix: operator},
+				StoragePointers: func() ([]string, error) { return nil, nil },
 			})
 			switch err := wrong.JoinedError(operator); {
 			case tc.want == "" && err != nil:

@@ -19,9 +19,9 @@ type otherServer struct{ webhook.Server }
 func TestCheck(t *testing.T) {
 	const here = "https://here"
 	tests := map[string]struct {
-		reason string
-		given  reviews.ReviewSettings
-		want   string
+		reason   string
+		settings reviews.ReviewSettings
+		want     string
 	}{
 		"nowhere": {
 			"managed configurations without an address of the server are an error",
@@ -145,7 +145,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := errors.Join(tc.given.CheckFields()...); !strings.Contains(fmt.Sprint(err), tc.want) {
+			if err := errors.Join(tc.settings.CheckFields()...); !strings.Contains(fmt.Sprint(err), tc.want) {
 				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
 			}
 		})
@@ -155,7 +155,7 @@ func TestCheck(t *testing.T) {
 func TestCheckServer(t *testing.T) {
 	tests := map[string]struct {
 		reason           string
-		given            reviews.ReviewSettings
+		settings         reviews.ReviewSettings
 		program, manager string // the mistakes; empty without one
 	}{
 		"None": {
@@ -192,7 +192,7 @@ func TestCheckServer(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			for program, want := range map[bool]string{true: tc.program, false: tc.manager} {
-				err := tc.given.CheckServer(program)
+				err := tc.settings.CheckServer(program)
 				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s, program: %t: want %q, got %v", tc.reason, program, want, err)
 				}

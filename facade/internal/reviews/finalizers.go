@@ -47,7 +47,7 @@ func (r *ReviewServer) newFinalizerHandler(
 		// The handler is an optimization: if it fails, the engine adds the finalizer later, so failures are ignored.
 		// Sparing limits it to resources that the engine handles, with a short timeout.
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
-		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabelSelector(selector, all),
+		IgnoreFailures: true, IsOptimization: true, ReadsText: true, Labels: commonLabelSelector(selector, all),
 		Location: r.location,
 	}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
@@ -84,7 +84,7 @@ func (r *ReviewServer) addFinalizerOnCreate(
 		return nil
 	}
 	// The response contains this change as a part of the patch.
-	return call.Writes.AddTransform(hold)
+	return call.Writer.AddTransform(hold)
 }
 
 // commonLabelSelector returns the label selector that all handlers with a finalizer of the selection share, or nil. It

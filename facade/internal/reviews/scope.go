@@ -89,8 +89,8 @@ func progressPrefixes(of progress.Storage) (prefixes []string) {
 // ReviewedObjects maps the objects that admission handlers currently review to their requests. The keys are pointers.
 // Memo uses it, because an object under review may never be stored, and a new one does not have a UID.
 type ReviewedObjects struct {
-	mu  sync.RWMutex
-	all map[any]*handlers.AdmissionRequest
+	mu       sync.RWMutex
+	requests map[any]*handlers.AdmissionRequest
 }
 
 // BeginReview adds the objects of a request. The returned function removes them. Both run for each request, and
@@ -98,17 +98,17 @@ type ReviewedObjects struct {
 func (r *ReviewedObjects) BeginReview(of *handlers.AdmissionRequest, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[any]*handlers.AdmissionRequest{}
+	if r.requests == nil {
+		r.requests = map[any]*handlers.AdmissionRequest{}
 	}
 	for _, object := range objects {
-		r.all[object] = of
+		r.requests[object] = of
 	}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, object := range objects {
-			delete(r.all, object)
+			delete(r.requests, object)
 		}
 	}
 }
@@ -118,8 +118,8 @@ func (r *ReviewedObjects) RequestOf(object client.Object) *handlers.AdmissionReq
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	// A value that is not a pointer may not be comparable, and would panic as a key.
-	if len(r.all) == 0 || reflect.TypeOf(object).Kind() != reflect.Pointer {
+	if len(r.requests) == 0 || reflect.TypeOf(object).Kind() != reflect.Pointer {
 		return nil
 	}
-	return r.all[object]
+	return r.requests[object]
 }

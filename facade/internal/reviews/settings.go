@@ -147,8 +147,8 @@ func (a *ReviewSettings) WebhookServer() webhook.Server {
 }
 
 // clientVerification returns the check of client certificates.
-func (a *ReviewSettings) clientVerification() certificates.Clients {
-	return certificates.Clients{File: a.ClientCA, Required: a.RequireClientCertificate}
+func (a *ReviewSettings) clientVerification() certificates.ClientVerification {
+	return certificates.ClientVerification{File: a.ClientCA, Required: a.RequireClientCertificate}
 }
 
 // listenAddress returns where the server of a program listens. An empty host means all addresses.

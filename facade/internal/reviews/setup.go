@@ -39,22 +39,22 @@ type ReviewServer struct {
 
 	// These fields come from the last plan. Reviews read the atomic ones concurrently, because the startup makes
 	// another plan.
-	settings  ReviewSettings
-	served    defaults.NamespaceScope
-	asKopf    bool
-	scope     atomic.Pointer[namespaces.NamespaceRule]
-	ownWrites atomic.Pointer[review.OwnWrites]
+	settings           ReviewSettings
+	servedNamespaces   defaults.NamespaceScope
+	asKopf             bool
+	reviewedNamespaces atomic.Pointer[namespaces.NamespaceRule]
+	ownWrites          atomic.Pointer[review.OwnWrites]
 
-	creations atomic.Pointer[reconcilers.Creations] // nil before the operator is set up
-	indexed   chan struct{}                         // closed by open, when reviews may call handlers
-	// open closes indexed once, because several plans can return a function for it.
-	open  sync.Once
-	added bool // there are handlers, and they are served
+	creations     atomic.Pointer[reconcilers.Creations] // nil before the operator is set up
+	handlersReady chan struct{}                         // closed by open, when reviews may call handlers
+	// handlersReadyOnce closes indexed once, because several plans can return a function for it.
+	handlersReadyOnce sync.Once
+	hasHandlers       bool // there are handlers, and they are served
 }
 
 // NewReviewServer returns the server of an operator that was created at this location.
 func NewReviewServer(operator, location string) *ReviewServer {
-	return &ReviewServer{operator: operator, location: location, indexed: make(chan struct{})}
+	return &ReviewServer{operator: operator, location: location, handlersReady: make(chan struct{})}
 }
 
 // ApplyPlanSettings sets the settings of a plan. For reviews in the process, it replaces most of them, because there is
@@ -65,8 +65,8 @@ func (r *ReviewServer) ApplyPlanSettings(
 ) {
 	// Requests may arrive during a startup, so these values are replaced atomically.
 	r.ownWrites.Store(ownWrites(kept))
-	r.served, r.asKopf = served, kept.KopfFormats
-	r.scope.Store(own.reviewedNamespaces(served, r.asKopf))
+	r.servedNamespaces, r.asKopf = served, kept.KopfFormats
+	r.reviewedNamespaces.Store(own.reviewedNamespaces(served, r.asKopf))
 	switch {
 	case r.InProcess == nil:
 	case own.Server == r.InProcess.Server: // an earlier plan has already replaced the settings
@@ -87,7 +87,7 @@ func (r *ReviewServer) ApplyPlanSettings(
 // AwaitAnnouncement blocks until admission handlers can be called in the process. It returns false if the operator ends
 // first.
 func (r *ReviewServer) AwaitAnnouncement(ctx context.Context) bool {
-	if r.InProcess == nil || !r.added {
+	if r.InProcess == nil || !r.hasHandlers {
 		return true
 	}
 	select {
@@ -113,7 +113,7 @@ func (r *ReviewServer) ReviewOpener(plan []reconcilers.Registration) func() {
 	if len(WatchingHandlers(plan)) == len(plan) {
 		return nil
 	}
-	return func() { r.open.Do(func() { close(r.indexed) }) }
+	return func() { r.handlersReadyOnce.Do(func() { close(r.handlersReady) }) }
 }
 
 // WatchingHandlers returns the handlers for which the engine watches objects. Admission handlers get objects from
@@ -140,8 +140,8 @@ func (r *ReviewServer) WithDefaultOperations(h *handlers.Handler) *handlers.Hand
 // ReviewSetup contains the arguments of the set-up with a manager.
 type ReviewSetup struct {
 	Plan []reconcilers.Registration
-	// Program is true if the operator has its own manager.
-	Program bool
+	// HasOwnManager is true if the operator has its own manager.
+	HasOwnManager bool
 	// AfterStartup delays reviews until the startup handlers have run in the manager.
 	AfterStartup bool
 	Metrics      prometheus.Registerer
@@ -152,10 +152,10 @@ type ReviewSetup struct {
 func (r *ReviewServer) AddToManager(m ctrl.Manager, s ReviewSetup) error {
 	options := r.planOptions(s.Plan)
 	// The paths of Kopf are at the root, too, but not in a project's manager or behind a public tunnel.
-	options.AtRoot = s.Program && !options.AsKopf && r.settings.Tunnel == nil
+	options.AtRoot = s.HasOwnManager && !options.AsKopf && r.settings.Tunnel == nil
 	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
 	// With ScanningDisabled, the resources are scanned once, as in the engine.
-	options.ScanOnce = r.served.NamedOnly
+	options.ScanOnce = r.servedNamespaces.NamedOnly
 	options.Log = m.GetLogger().WithName(r.operator)
 	if len(options.Registrations) == 0 {
 		return r.withdrawEntries(m, options)
@@ -163,7 +163,7 @@ func (r *ReviewServer) AddToManager(m ctrl.Manager, s ReviewSetup) error {
 	// Reviews wait until handlers can use all that they need. Without a startup and indices, they need nothing.
 	indexes := func(r reconcilers.Registration) bool { return r.Handler.Index != nil }
 	if s.AfterStartup || slices.ContainsFunc(s.Plan, indexes) {
-		options.Open = r.indexed
+		options.HandlersReady = r.handlersReady
 	}
 	// The API server in memory gets the configurations directly.
 	if r.InProcess != nil {
@@ -174,7 +174,7 @@ func (r *ReviewServer) AddToManager(m ctrl.Manager, s ReviewSetup) error {
 		return err
 	}
 	// From here on, errors concern the certificate or the address.
-	certified, err := r.configureEndpoint(m, &options, s.Program)
+	certified, err := r.configureEndpoint(m, &options, s.HasOwnManager)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (r *ReviewServer) AddToManager(m ctrl.Manager, s ReviewSetup) error {
 	if err != nil {
 		return err
 	}
-	r.added = true
+	r.hasHandlers = true
 	return r.registerWithManager(m, served, certified)
 }
 
@@ -193,8 +193,8 @@ func (r *ReviewServer) planOptions(plan []reconcilers.Registration) admission.Op
 		Operator: r.operator, AsKopf: r.asKopf, Path: "/" + r.operator,
 		Conditions: !r.settings.WithoutMatchConditions,
 		// A startup handler can change these two, so they are read for each request.
-		Own:   func() review.OwnWrites { return *r.ownWrites.Load() },
-		Scope: func() namespaces.NamespaceRule { return *r.scope.Load() },
+		OwnWrites:          func() review.OwnWrites { return *r.ownWrites.Load() },
+		ReviewedNamespaces: func() namespaces.NamespaceRule { return *r.reviewedNamespaces.Load() },
 	}
 	if options.AsKopf {
 		// Kopf's configurations refer to the root.
@@ -217,7 +217,7 @@ func (r *ReviewServer) withdrawEntries(m ctrl.Manager, options admission.Options
 	}
 	options.ScanOnce, options.Identity = true, newProcessIdentity()
 	// There are no entries to write, so no address is needed.
-	options.Reach = func([]byte) (none admissionregistrationv1.WebhookClientConfig) { return none }
+	options.ClientConfig = func([]byte) (none admissionregistrationv1.WebhookClientConfig) { return none }
 	served, err := admission.New(options)
 	if err != nil {
 		return err
@@ -246,36 +246,38 @@ func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.Web
 
 // PrintedReviews contains the webhook configurations of a plan, for users who apply them by other means.
 type PrintedReviews struct {
-	options admission.Options
-	own     ReviewSettings
-	bundle  []byte
+	options  admission.Options
+	settings ReviewSettings
+	bundle   []byte
 }
 
 // PrintConfigurations returns the webhook configurations of the plan, as the operator would manage them.
 func (r *ReviewServer) PrintConfigurations(
-	plan []reconcilers.Registration, way commandline.Way,
+	plan []reconcilers.Registration, way commandline.WebhookAddress,
 ) (p PrintedReviews, err error) {
-	p.own, p.bundle = r.settings, way.Bundle
+	p.settings, p.bundle = r.settings, way.Bundle
 	// The flags replace the way of the settings, so those must not be checked together.
 	if way.Service != "" || way.URL != "" {
-		p.own = ReviewSettings{
-			Managed: p.own.Managed, Service: way.Service, URL: way.URL, ExcludedNamespaces: p.own.ExcludedNamespaces,
+		p.settings = ReviewSettings{
+			Managed: p.settings.Managed, Service: way.Service, URL: way.URL,
+			ExcludedNamespaces: p.settings.ExcludedNamespaces,
 		}
 	}
 	p.options = r.planOptions(plan)
 	// Printed configurations need names even if the operator does not manage them.
-	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
-	scope := *p.own.reviewedNamespaces(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
-	p.options.Scope = func() namespaces.NamespaceRule { return scope }
+	p.options.Managed = cmp.Or(p.settings.Managed, r.operator)
+	// a Service of the flags changes the excluded namespace
+	scope := *p.settings.reviewedNamespaces(r.servedNamespaces, r.asKopf)
+	p.options.ReviewedNamespaces = func() namespaces.NamespaceRule { return scope }
 	switch {
 	case len(p.options.Registrations) == 0:
 		return p, fmt.Errorf("operator %q has no handlers of admission, so there is nothing to print", r.operator)
-	case p.own.Service == "" && p.own.URL == "":
+	case p.settings.Service == "" && p.settings.URL == "":
 		return p, errors.New("it is not known where the API server will find the operator: say so by --service " +
 			"or --url")
 	}
 	// The other checks are those of a running operator. Only invalid fields matter here.
-	return p, errors.Join(p.own.CheckFields()...)
+	return p, errors.Join(p.settings.CheckFields()...)
 }
 
 // ConfigurationObjects returns the configurations for the resources that the cluster has now, and hints for the user.
@@ -289,7 +291,7 @@ func (p PrintedReviews) ConfigurationObjects(
 		return nil, nil, fmt.Errorf("making a client for the cluster: %w", err)
 	}
 	// Resources without a CRD get entries without rules, which would match nothing.
-	objects, absent, err := options.ConfigurationObjects(ctx, p.own.clientConfigBuilder(options.Path)(p.bundle))
+	objects, absent, err := options.ConfigurationObjects(ctx, p.settings.clientConfigBuilder(options.Path)(p.bundle))
 	if err != nil {
 		return nil, nil, fmt.Errorf("printing the webhook configurations of operator %q: %w", options.Operator, err)
 	}

@@ -122,13 +122,13 @@ func TestPrint(t *testing.T) {
 	api := memapi.New()
 	api.Install(widgets)
 	r := newServer(reviews.ReviewSettings{}, defaults.Persistence{})
-	if _, err := r.PrintConfigurations(planOf(t, guard()), commandline.Way{}); err == nil {
+	if _, err := r.PrintConfigurations(planOf(t, guard()), commandline.WebhookAddress{}); err == nil {
 		t.Error("Print() without a way: no error")
 	}
-	if _, err := r.PrintConfigurations(nil, commandline.Way{URL: "https://here"}); err == nil {
+	if _, err := r.PrintConfigurations(nil, commandline.WebhookAddress{URL: "https://here"}); err == nil {
 		t.Error("Print() without handlers: no error")
 	}
-	p, err := r.PrintConfigurations(planOf(t, guard()), commandline.Way{URL: "https://here"})
+	p, err := r.PrintConfigurations(planOf(t, guard()), commandline.WebhookAddress{URL: "https://here"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestWithOperations(t *testing.T) {
 		newServer(reviews.ReviewSettings{}, defaults.Persistence{KopfFormats: true})
 	for name, tc := range map[string]struct {
 		reason string
-		by     *reviews.ReviewServer
+		server *reviews.ReviewServer
 		h      *handlers.Handler
 		want   []string
 	}{
@@ -182,7 +182,7 @@ func TestWithOperations(t *testing.T) {
 		"Chosen":   {"chosen operations override the defaults", own, chosen, []string{"DELETE"}},
 		"AsKopf":   {"in Kopf's format, a validating handler reviews deletions, too", kopf, guard(), nil},
 	} {
-		if d := cmp.Diff(tc.want, tc.by.WithDefaultOperations(tc.h).Operations); d != "" {
+		if d := cmp.Diff(tc.want, tc.server.WithDefaultOperations(tc.h).Operations); d != "" {
 			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, d)
 		}
 	}

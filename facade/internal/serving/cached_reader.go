@@ -17,14 +17,14 @@ import (
 // after each polling interval. The delay is for caches of other namespaces: if they fail, they should not disturb a
 // read from a cache that is filled.
 const (
-	patience = 500 * time.Millisecond
-	polling  = 100 * time.Millisecond
+	fillTimeout       = 500 * time.Millisecond
+	fillCheckInterval = 100 * time.Millisecond
 )
 
 // cachedReader reads some kinds from the cache and all others from the API server.
 type cachedReader struct {
-	reads        *CachedReads
-	live, cached client.Reader
+	cachedReads            *CachedReads
+	apiReader, cacheReader client.Reader
 }
 
 var _ client.Reader = cachedReader{}
@@ -50,7 +50,7 @@ func (r cachedReader) List(ctx context.Context, list client.ObjectList, opts ...
 func (r cachedReader) readFromSource(
 	ctx context.Context, object runtime.Object, read func(ctx context.Context, from client.Reader) error,
 ) error {
-	kind, err := apiutil.GVKForObject(object, r.reads.scheme)
+	kind, err := apiutil.GVKForObject(object, r.cachedReads.scheme)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (r cachedReader) readFromSource(
 	if meta.IsListType(object) {
 		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	}
-	if !r.reads.kinds[kind] {
-		return read(ctx, r.live)
+	if !r.cachedReads.kinds[kind] {
+		return read(ctx, r.apiReader)
 	}
 	// A read from a filled cache is fast, so the timer usually does not fire.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer time.AfterFunc(patience, func() { r.cancelIfUnfilled(ctx, kind, cancel) }).Stop()
-	err = read(ctx, r.cached)
+	defer time.AfterFunc(fillTimeout, func() { r.cancelIfUnfilled(ctx, kind, cancel) }).Stop()
+	err = read(ctx, r.cacheReader)
 	if cause := context.Cause(ctx); err != nil && cause != nil { // the cache only reports a timeout
 		return fmt.Errorf("reading %s from the cache, as Settings.CachedReads says: %w", kind, cause)
 	}
@@ -75,10 +75,10 @@ func (r cachedReader) readFromSource(
 // cancelIfUnfilled cancels a read that would block forever. It checks all informers of the kind, because the one that
 // blocks is not known: there is one for each namespace and each form of an object.
 func (r cachedReader) cancelIfUnfilled(ctx context.Context, kind schema.GroupVersionKind, end context.CancelCauseFunc) {
-	ticker := time.NewTicker(polling)
+	ticker := time.NewTicker(fillCheckInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		if err := r.reads.syncFailure(kind); err != nil {
+		if err := r.cachedReads.syncFailure(kind); err != nil {
 			end(err)
 		}
 		select {

@@ -34,8 +34,8 @@ type CachedReads struct {
 // informer fills one cache of a kind. A kind has several informers if there are several namespaces, or if it is read in
 // several forms: typed, unstructured or as metadata.
 type informer struct {
-	synced func() bool
-	err    error // the last error of a list or watch
+	hasSynced func() bool
+	err       error // the last error of a list or watch
 }
 
 // CachedKind returns the kind of an object that stands for a kind to be cached.
@@ -76,7 +76,7 @@ func (r *CachedReads) newClient(config *rest.Config, options client.Options) (cl
 	}
 	// The cachedReader decides itself what to cache. Unstructured objects would otherwise always be read live.
 	options.Cache = &client.CacheOptions{
-		Reader: cachedReader{reads: r, live: live, cached: options.Cache.Reader}, Unstructured: true,
+		Reader: cachedReader{cachedReads: r, apiReader: live, cacheReader: options.Cache.Reader}, Unstructured: true,
 	}
 	return client.New(config, options)
 }
@@ -90,7 +90,7 @@ func (r *CachedReads) newInformer(
 	if err != nil {
 		return made // the cache itself reports the error
 	}
-	own := &informer{synced: made.HasSynced}
+	own := &informer{hasSynced: made.HasSynced}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.informers[kind] = append(r.informers[kind], own)
@@ -112,7 +112,7 @@ func (r *CachedReads) syncFailure(kind schema.GroupVersionKind) error {
 	defer r.mu.Unlock()
 	for _, one := range r.informers[kind] {
 		// A synced informer still serves its objects, even if its watch has failed since.
-		if one.err != nil && !one.synced() {
+		if one.err != nil && !one.hasSynced() {
 			return fmt.Errorf("it cannot be filled: %w", one.err)
 		}
 	}

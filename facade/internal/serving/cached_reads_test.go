@@ -27,12 +27,12 @@ import (
 // program is a manager that counts requests for config maps and can refuse them.
 type program struct {
 	client.Client
-	t       *testing.T
-	people  client.Client
-	reads   atomic.Int64
-	watches atomic.Int64
-	refused atomic.Bool // whether lists and watches are refused
-	secret  string      // a namespace whose lists and watches are always refused
+	t                  *testing.T
+	directClient       client.Client
+	reads              atomic.Int64
+	watches            atomic.Int64
+	isRefusing         atomic.Bool // whether lists and watches are refused
+	forbiddenNamespace string      // a namespace whose lists and watches are always refused
 }
 
 // runProgram runs play with a program that reads the given kinds from a cache of the given namespaces.
@@ -41,7 +41,7 @@ func runProgram(t *testing.T, cached []client.Object, namespaces []string, play 
 	synctest.Test(t, func(t *testing.T) {
 		server, p := memapi.New(), &program{t: t}
 		var err error
-		if p.people, err = client.New(memapi.Config(server), client.Options{}); err != nil {
+		if p.directClient, err = client.New(memapi.Config(server), client.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		connection := server.Connect()
@@ -87,7 +87,7 @@ func (p *program) count(_ context.Context, r memapi.Request) error {
 	case "watch":
 		p.watches.Add(1)
 	}
-	if (p.refused.Load() || p.secret != "" && r.Namespace == p.secret) && r.Verb != "get" {
+	if (p.isRefusing.Load() || p.forbiddenNamespace != "" && r.Namespace == p.forbiddenNamespace) && r.Verb != "get" {
 		return memapi.NewRefusal(http.StatusForbidden)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (p *program) count(_ context.Context, r memapi.Request) error {
 func (p *program) create(namespace, name string) {
 	p.t.Helper()
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	if err := p.people.Create(context.Background(), made); err != nil {
+	if err := p.directClient.Create(context.Background(), made); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -134,7 +134,7 @@ func TestLiveReads(t *testing.T) {
 				len(typed.Items), len(untyped.Items), p.reads.Load(), p.watches.Load(),
 			)
 		}
-		p.refused.Store(true)
+		p.isRefusing.Store(true)
 		if err := p.List(t.Context(), &typed); !apierrors.IsForbidden(err) {
 			t.Errorf("a forbidden list must be an error: %v", err)
 		}
@@ -171,7 +171,7 @@ func TestCachedReads(t *testing.T) {
 func TestCachesThatCannotBeFilled(t *testing.T) {
 	runProgram(t, []client.Object{&corev1.ConfigMap{}}, nil, func(t *testing.T, p *program) {
 		p.create("mine", "a")
-		p.refused.Store(true)
+		p.isRefusing.Store(true)
 		for range 2 {
 			took, err := p.get("mine", "a")
 			if took > time.Second || err == nil || !apierrors.IsForbidden(err) || !strings.Contains(
@@ -180,12 +180,12 @@ func TestCachesThatCannotBeFilled(t *testing.T) {
 				t.Errorf("after %s: %v", took, err)
 			}
 		}
-		p.refused.Store(false)
+		p.isRefusing.Store(false)
 		time.Sleep(time.Minute)
 		if took, err := p.get("mine", "a"); err != nil || took != 0 {
 			t.Errorf("a read must succeed as soon as the kind can be listed: %v after %s", err, took)
 		}
-		p.refused.Store(true)
+		p.isRefusing.Store(true)
 		time.Sleep(time.Hour)
 		if took, err := p.get("mine", "a"); err != nil || took != 0 {
 			t.Errorf("a filled cache must stay readable: %v after %s", err, took)
@@ -197,7 +197,7 @@ func TestCachesThatCannotBeFilled(t *testing.T) {
 // does not affect the others.
 func TestCachesOfSomeNamespaces(t *testing.T) {
 	runProgram(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine", "other"}, func(t *testing.T, p *program) {
-		p.secret = "other"
+		p.forbiddenNamespace = "other"
 		p.create("mine", "a")
 		p.create("other", "a")
 		for range 2 {

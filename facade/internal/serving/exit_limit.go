@@ -20,21 +20,21 @@ type ExitLimit struct {
 	log logr.Logger
 	// limit returns the current limit. A negative one never ends.
 	limit func() time.Duration
-	// unwatch stops the start of the limit by the context.
-	unwatch func() bool
+	// cancelStart stops the start of the limit by the context.
+	cancelStart func() bool
 
 	// mu guards the fields below.
-	mu    sync.Mutex
-	over  bool
-	began time.Time
-	timer *time.Timer
+	mu        sync.Mutex
+	hasExited bool
+	startTime time.Time
+	timer     *time.Timer
 }
 
 // WatchExit starts the limit when the context ends. It calls limit at that time, because a startup handler can change
 // the value. With a negative value, the exit can take any time.
 func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *ExitLimit {
 	l := &ExitLimit{log: log, limit: limit}
-	l.unwatch = context.AfterFunc(ctx, l.StartCountdown)
+	l.cancelStart = context.AfterFunc(ctx, l.StartCountdown)
 	return l
 }
 
@@ -45,16 +45,16 @@ func (l *ExitLimit) StartCountdown() {
 	limit := l.limit()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.began.IsZero() {
-		l.began = time.Now()
+	if l.startTime.IsZero() {
+		l.startTime = time.Now()
 	}
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	if l.over || limit < 0 {
+	if l.hasExited || limit < 0 {
 		return
 	}
-	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.killProcess(limit) })
+	l.timer = time.AfterFunc(limit-time.Since(l.startTime), func() { l.killProcess(limit) })
 }
 
 // killProcess ends the process. It takes no lock and waits for the log for at most a second, because either can be
@@ -74,10 +74,10 @@ func (l *ExitLimit) killProcess(limit time.Duration) {
 
 // Stop ends the limit of a program that has exited by itself.
 func (l *ExitLimit) Stop() {
-	l.unwatch()
+	l.cancelStart()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	l.hasExited = true
 	if l.timer != nil {
 		l.timer.Stop()
 	}

@@ -27,8 +27,8 @@ const (
 type PlainServer struct {
 	address string
 	mux     *http.ServeMux
-	// listening is set by Start and read by readiness checks.
-	listening atomic.Bool
+	// isListening is set by Start and read by readiness checks.
+	isListening atomic.Bool
 }
 
 var _ webhook.Server = (*PlainServer)(nil)
@@ -50,7 +50,7 @@ func (s *PlainServer) WebhookMux() *http.ServeMux { return s.mux }
 // StartedChecker returns a check that fails until the server listens.
 func (s *PlainServer) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
-		if !s.listening.Load() {
+		if !s.isListening.Load() {
 			return errors.New("the webhook server does not listen yet")
 		}
 		return nil
@@ -64,7 +64,7 @@ func (s *PlainServer) Start(ctx context.Context) error {
 		return fmt.Errorf("serving webhooks without TLS: %w", err)
 	}
 	// The listener queues connections, so the server is reachable before Serve is called.
-	s.listening.Store(true)
+	s.isListening.Store(true)
 	logf.FromContext(ctx).Info("Serving webhooks without TLS", "address", listener.Addr().String())
 	server := &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	ended := make(chan error, 1)

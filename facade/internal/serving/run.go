@@ -20,11 +20,11 @@ import (
 )
 
 // none is the address that turns a server off.
-const none = "0"
+const noAddress = "0"
 
 // remainingExit is the additional time of an exit after the handlers have had theirs: for code that ignores its
 // context, and for the last writes of webhooks. It equals controller-runtime's default for the whole exit.
-const remainingExit = 30 * time.Second
+const additionalExitTime = 30 * time.Second
 
 // Options configure the run of one operator.
 type Options struct {
@@ -34,8 +34,8 @@ type Options struct {
 	Log logr.Logger
 	// Cluster selects the cluster of the login.
 	Cluster ClusterConfig
-	// Metrics and Health are the addresses of the manager's servers. Empty and "0" turn a server off.
-	Metrics, Health string
+	// MetricsBindAddress and Health are the addresses of the manager's servers. Empty and "0" turn a server off.
+	MetricsBindAddress, HealthProbeBindAddress string
 	// Liveness is the address of the results of the probes; nil serves none.
 	Liveness *LivenessAddress
 	// Embedded is true if the process contains more than this operator. Other controllers may have the same names then.
@@ -91,10 +91,11 @@ func (o Options) runManager(ctx context.Context, to *credentials.Connection, opt
 // managerOptions returns the options of the manager.
 func (o Options) managerOptions(settings ManagerSettings) ctrl.Options {
 	options := ctrl.Options{
-		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
-		HealthProbeBindAddress:  cmp.Or(o.Health, none),
+		Scheme: settings.Scheme, Logger: o.Log,
+		Metrics:                 metricsserver.Options{BindAddress: cmp.Or(o.MetricsBindAddress, noAddress)},
+		HealthProbeBindAddress:  cmp.Or(o.HealthProbeBindAddress, noAddress),
 		WebhookServer:           settings.WebhookServer,
-		GracefulShutdownTimeout: ptr.To(remainingExit + max(0, settings.ExitTimeout)),
+		GracefulShutdownTimeout: ptr.To(additionalExitTime + max(0, settings.ExitTimeout)),
 	}
 	// controller-runtime validates that names are unique in the process.
 	if o.Embedded {

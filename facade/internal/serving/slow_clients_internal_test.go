@@ -40,11 +40,11 @@ func (p *pipes) connect() net.Conn {
 func TestSlowClients(t *testing.T) {
 	const head = "GET / HTTP/1.1\r\nHost: h\r\n"
 	tests := map[string]struct {
-		reason string
-		sends  string // at once
-		more   bool   // and then a byte a second
-		read   bool
-		within time.Duration
+		reason      string
+		sends       string // at once
+		sendsSlowly bool   // and then a byte a second
+		read        bool
+		within      time.Duration
 	}{
 		"Silent":  {"a silent client is disconnected", "", false, true, 10 * time.Second},
 		"Headers": {"a client with endless headers is disconnected", head, true, true, 10 * time.Second},
@@ -64,7 +64,7 @@ func TestSlowClients(t *testing.T) {
 				defer func() { _ = slow.Close(); time.Sleep(2 * time.Second) }()
 				go func() {
 					_, err := io.WriteString(slow, tc.sends)
-					for ; err == nil && tc.more; time.Sleep(time.Second) {
+					for ; err == nil && tc.sendsSlowly; time.Sleep(time.Second) {
 						_, err = io.WriteString(slow, "x")
 					}
 				}()

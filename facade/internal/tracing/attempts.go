@@ -18,10 +18,10 @@ import (
 )
 
 // scope is the name of the instrumentation library in all spans.
-const scope = "github.com/kopf-runtime/kopf-runtime"
+const instrumentationScope = "github.com/kopf-runtime/kopf-runtime"
 
 // header is the header of W3C Trace Context. The other header, tracestate, is not stored.
-const header = "traceparent"
+const traceHeader = "traceparent"
 
 // AttemptTracer creates the spans of attempts.
 type AttemptTracer struct {
@@ -43,7 +43,7 @@ func (t AttemptTracer) NewObserver() handlers.AttemptObserver {
 	if t.Provider == nil {
 		return nil
 	}
-	tracer := t.Provider.Tracer(scope)
+	tracer := t.Provider.Tracer(instrumentationScope)
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		parent, options := t.parentContext(ctx, call)
 		options = append(options, trace.WithAttributes(t.attemptAttributes(call)...))
@@ -78,7 +78,7 @@ func (t AttemptTracer) parentContext(
 		return ctx, nil
 	}
 	// The records store only the traceparent, so the former span is a remote one.
-	carrier := propagation.MapCarrier{header: string(call.Trace)}
+	carrier := propagation.MapCarrier{traceHeader: string(call.Trace)}
 	before := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 	switch {
 	case !before.IsValid():
@@ -96,7 +96,7 @@ func (t AttemptTracer) parentContext(
 func traceForRecord(ctx context.Context) progress.Trace {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
-	return progress.Trace(carrier[header])
+	return progress.Trace(carrier[traceHeader])
 }
 
 // attemptAttributes returns the attributes of an attempt. They contain no content of the object except for its name,
@@ -150,7 +150,7 @@ func attemptReason(call *handlers.Invocation) string {
 	case call.Cause == nil:
 		return call.Handler.Activity
 	}
-	return cmp.Or(string(call.Cause.Reason), call.Cause.Type, call.Handler.Activity)
+	return cmp.Or(string(call.Cause.Reason), call.Cause.EventType, call.Handler.Activity)
 }
 
 // CheckSettings returns an error for invalid settings.

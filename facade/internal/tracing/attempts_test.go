@@ -78,7 +78,7 @@ func TestAttempts(t *testing.T) {
 		},
 		"Event": {
 			"the reason of an event is its type", func(c *handlers.Invocation) {
-				c.Cause.Reason, c.Cause.Type = "", "MODIFIED"
+				c.Cause.Reason, c.Cause.EventType = "", "MODIFIED"
 			}, "Widget fn",
 			with(widget, fields{"kopf.reason": "MODIFIED"}),
 		},
@@ -144,7 +144,7 @@ func TestErrorsOfAttempts(t *testing.T) {
 	}
 }
 
-const before progress.Trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+const parentTrace progress.Trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 
 // TestTracesOfAttempts shows that an attempt joins the trace of earlier attempts, or links to the first one. It does
 // not join the trace around the operator.
@@ -162,11 +162,11 @@ func TestTracesOfAttempts(t *testing.T) {
 	}{
 		"First": {"the first attempt begins a trace", false, func(*handlers.Invocation) {}, "", 0},
 		"Next": {"the next attempt joins the trace of the first one",
-			false, func(c *handlers.Invocation) { c.Trace = before }, joined, 0},
+			false, func(c *handlers.Invocation) { c.Trace = parentTrace }, joined, 0},
 		"Malformed": {"a malformed trace is ignored, as any client can write it",
 			false, func(c *handlers.Invocation) { c.Trace = "00-x" }, "", 0},
 		"Apart": {"a separate attempt links to the first one",
-			true, func(c *handlers.Invocation) { c.Trace = before }, "", 1},
+			true, func(c *handlers.Invocation) { c.Trace = parentTrace }, "", 1},
 		"ApartFirst": {
 			"a first separate attempt does not have a link", true, func(*handlers.Invocation) {}, "", 0,
 		},
@@ -204,8 +204,8 @@ func TestKeptTraces(t *testing.T) {
 		t.Errorf("kept is %q, want %q", call.Trace, want)
 	}
 	for _, apart := range []bool{false, true} {
-		call.Trace = before
-		if observe(t.Context(), t, apart, call, "retry", nil); call.Trace != before {
+		call.Trace = parentTrace
+		if observe(t.Context(), t, apart, call, "retry", nil); call.Trace != parentTrace {
 			t.Errorf("the second attempt replaces the trace of the first: %q", call.Trace)
 		}
 	}

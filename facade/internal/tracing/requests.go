@@ -20,7 +20,7 @@ func TraceRequests(provider trace.TracerProvider, next http.RoundTripper) http.R
 	if provider == nil {
 		return next
 	}
-	return transport{provider.Tracer(scope), next}
+	return transport{provider.Tracer(instrumentationScope), next}
 }
 
 // transport creates the spans. It runs below the other wrappers of a client.

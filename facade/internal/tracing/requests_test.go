@@ -20,14 +20,14 @@ import (
 
 // server is an API server that gives the same answer to all requests.
 type server struct {
-	status int
-	err    error
-	seen   http.Header // of the last request
+	status        int
+	err           error
+	requestHeader http.Header // of the last request
 }
 
 // RoundTrip records the headers and returns the answer.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.seen = r.Header
+	s.requestHeader = r.Header
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -150,7 +150,7 @@ func TestRequests(t *testing.T) {
 			if d := cmp.Diff(tc.want, attributesOf(spans[0])); d != "" || spans[0].Name() != tc.name {
 				t.Errorf("%s: %q, want %q; -want, +got:\n%s", tc.reason, spans[0].Name(), tc.name, d)
 			}
-			if s.seen.Get("traceparent") == "" || r.Header.Get("traceparent") != "" {
+			if s.requestHeader.Get("traceparent") == "" || r.Header.Get("traceparent") != "" {
 				t.Error("the server must get the trace, and the caller's request must stay unchanged")
 			}
 		})
@@ -205,7 +205,7 @@ func TestRequestsOfOthers(t *testing.T) {
 	send(t.Context(), traced)
 	send(other, traced)
 	span.End()
-	if got := recorder.Ended(); len(got) != 1 || s.seen.Get("traceparent") != "" {
+	if got := recorder.Ended(); len(got) != 1 || s.requestHeader.Get("traceparent") != "" {
 		t.Errorf("requests outside of handlers are traced: %v", got)
 	}
 	ctx, _ := attempt(t.Context(), provider)

@@ -23,36 +23,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// socketless is a webhook server without a port.
-type socketless struct{ mux *http.ServeMux }
+// portlessServer is a webhook server without a port.
+type portlessServer struct{ mux *http.ServeMux }
 
-func (s *socketless) NeedLeaderElection() bool { return false }
+func (s *portlessServer) NeedLeaderElection() bool { return false }
 
-func (s *socketless) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
+func (s *portlessServer) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
 
-func (s *socketless) Start(ctx context.Context) error { <-ctx.Done(); return nil }
+func (s *portlessServer) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
-func (s *socketless) StartedChecker() healthz.Checker { return healthz.Ping }
+func (s *portlessServer) StartedChecker() healthz.Checker { return healthz.Ping }
 
-func (s *socketless) WebhookMux() *http.ServeMux { return s.mux }
+func (s *portlessServer) WebhookMux() *http.ServeMux { return s.mux }
 
-const managed = "shared.example.org"
+const configurationName = "shared.example.org"
 
-var configurations = memapi.Resource{
+var configurationResource = memapi.Resource{
 	Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration",
 	Plural: "validatingwebhookconfigurations", Plain: true,
 }
 
 // operatorUnderTest is a running operator that denies each request that one of its handlers is called for.
 type operatorUnderTest struct {
-	endpoint *socketless
-	entries  []admissionregistrationv1.ValidatingWebhook
+	webhookServer *portlessServer
+	entries       []admissionregistrationv1.ValidatingWebhook
 }
 
 // operate runs an operator with a handler for each filter, in a bubble, until the test ends.
 func operate(t *testing.T, all []filter, settings kopf.Settings) operatorUnderTest {
 	t.Helper()
-	settings.Admission.Managed, settings.Admission.URL = managed, "https://here"
+	settings.Admission.Managed, settings.Admission.URL = configurationName, "https://here"
 	op := kopf.New("test.example.org", settings)
 	whole := kopf.Operations("CREATE", "UPDATE", "DELETE", "CONNECT") // deletions are not included by default
 	for i, one := range all {
@@ -64,11 +64,11 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operatorUnderTe
 	api.Install(memapi.Resource{
 		Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
 	})
-	mutating := configurations
+	mutating := configurationResource
 	mutating.Kind, mutating.Plural = "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
-	api.Install(configurations)
+	api.Install(configurationResource)
 	api.Install(mutating)
-	endpoint := &socketless{http.NewServeMux()}
+	endpoint := &portlessServer{http.NewServeMux()}
 	manager, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), WebhookServer: endpoint,
 	})
@@ -89,7 +89,7 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operatorUnderTe
 	})
 	time.Sleep(time.Minute)
 	var kept admissionregistrationv1.ValidatingWebhookConfiguration
-	written := api.Object(configurations, "", managed)
+	written := api.Object(configurationResource, "", configurationName)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &kept); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func (o operatorUnderTest) isHandlerCalled(
 	asked := httptest.NewRequestWithContext(t.Context(), http.MethodPost, address.EscapedPath(), bytes.NewReader(text))
 	asked.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
-	o.endpoint.mux.ServeHTTP(answer, asked)
+	o.webhookServer.mux.ServeHTTP(answer, asked)
 	var verdict admissionv1.AdmissionReview
 	if err := json.Unmarshal(answer.Body.Bytes(), &verdict); err != nil || verdict.Response == nil {
 		t.Fatalf("%s: status %d, %s, %v", entry.Name, answer.Code, answer.Body, err)

@@ -137,7 +137,8 @@ func objects() []map[string]any {
 		object(nil, map[string]any{"spec": map[string]any{"x": 1e300}}),
 	}
 	for _, text := range []any{
-		"x", "", nasty, nil, int64(5), "5", "+5", "4", "-5", "007", "12", "5.0", " 5", "5\n", "x5", "+", "-",
+		"x", "", specialCharacters, nil, int64(5), "5", "+5", "4", "-5", "007", "12", "5.0", " 5", "5\n", "x5", "+",
+		"-",
 		"9223372036854775807", "9223372036854775808", "-9223372036854775808", strings.Repeat("0", 62) + "5",
 		strings.Repeat("0", 99) + "5", strings.Repeat("x", 100<<10),
 	} {

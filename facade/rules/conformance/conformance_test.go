@@ -18,8 +18,8 @@ import (
 
 // The namespaces of the requests. In one of them, the policies are in force; in the other one, the operator's webhooks.
 const (
-	byPolicy   = "policy"
-	byOperator = "operator"
+	policyNamespace   = "policy"
+	operatorNamespace = "operator"
 )
 
 // TestSameVerdicts compares, for each request, the verdicts of the rules in plain Go and of a kube-apiserver: once with
@@ -30,7 +30,7 @@ func TestSameVerdicts(t *testing.T) {
 		t.Fatalf("the table has %d requests, want at least 50", len(requests))
 	}
 	served := start(t)
-	for _, where := range []string{byPolicy, byOperator} {
+	for _, where := range []string{policyNamespace, operatorNamespace} {
 		served.store(t, where)
 	}
 	served.install(t)
@@ -42,7 +42,7 @@ func TestSameVerdicts(t *testing.T) {
 			if got := text(plain); got != want && (!plain.Failed || !strings.HasPrefix(got, want)) {
 				t.Errorf("in plain Go: %q, want %q", got, want)
 			}
-			for _, where := range []string{byPolicy, byOperator} {
+			for _, where := range []string{policyNamespace, operatorNamespace} {
 				served.await(t, where, request.policy)
 				got, err := served.send(t.Context(), where, request.made(t, i, request.object), i)
 				if err != nil {
@@ -75,7 +75,7 @@ func evaluate(t *testing.T, policy string, object, old *unstructured.Unstructure
 // await waits until a policy is in force: until the first request that it must deny is denied.
 func (s *server) await(t *testing.T, where, policy string) {
 	t.Helper()
-	if s.ready[where+policy] {
+	if s.activePolicies[where+policy] {
 		return
 	}
 	for i, request := range requests {
@@ -83,7 +83,7 @@ func (s *server) await(t *testing.T, where, policy string) {
 			continue
 		}
 		var last error
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, waitTimeout, true,
 			func(ctx context.Context) (bool, error) {
 				verdict, err := s.send(ctx, where, request.made(t, i, request.object), i)
 				last = err
@@ -92,7 +92,7 @@ func (s *server) await(t *testing.T, where, policy string) {
 		if err != nil {
 			t.Fatalf("waiting for %s by the %s: %v; the last error: %v", policy, where, err, last)
 		}
-		s.ready[where+policy] = true
+		s.activePolicies[where+policy] = true
 		return
 	}
 	t.Fatalf("the table must have a request that %s denies", policy)
@@ -103,7 +103,7 @@ func (s *server) send(
 	ctx context.Context, where string, object *unstructured.Unstructured, number int,
 ) (rules.Verdict, error) {
 	var err error
-	stored := s.stored[where][number]
+	stored := s.oldObjects[where][number]
 	switch {
 	case object == nil:
 		err = s.api.Delete(ctx, stored, client.DryRunAll)
@@ -133,17 +133,17 @@ func (s *server) send(
 		return rules.Verdict{}, fmt.Errorf("the refusal is not by a rule: %w", err)
 	}
 	return rules.Verdict{
-		Failed: strings.Contains(message, resulted), Message: message, Reason: answer.Status().Reason,
+		Failed: strings.Contains(message, resultSeparator), Message: message, Reason: answer.Status().Reason,
 		Code: answer.Status().Code,
 	}, nil
 }
 
 // resulted separates an expression from its error. Policies may put such errors into others.
-const resulted = "' resulted in error: "
+const resultSeparator = "' resulted in error: "
 
 // text returns a verdict in the form of the table.
 func text(verdict rules.Verdict) string {
-	_, problem, _ := strings.Cut(verdict.Message, resulted)
+	_, problem, _ := strings.Cut(verdict.Message, resultSeparator)
 	switch {
 	case verdict.Allowed:
 		return allowed

@@ -103,7 +103,7 @@ func configuration(local *envtest.WebhookInstallOptions) *admissionregistrationv
 					Rule:       widgets,
 				}},
 			}
-			hook.ObjectSelector, hook.NamespaceSelector = selectors(policy, byOperator)
+			hook.ObjectSelector, hook.NamespaceSelector = selectors(policy, operatorNamespace)
 			made.Webhooks = append(made.Webhooks, hook)
 		}
 	}

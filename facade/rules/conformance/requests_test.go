@@ -15,16 +15,16 @@ type request struct {
 
 // Verdicts of several requests.
 const (
-	allowed = ""
-	shrinks = "422 the size never shrinks"
-	noSize  = "failed: no such key: size"
-	bounds  = "413 out of bounds"
+	allowed       = ""
+	shrinkDenial  = "422 the size never shrinks"
+	noSizeFailure = "failed: no such key: size"
+	boundsDenial  = "413 out of bounds"
 )
 
 // fits is a spec that the rule about CEL extensions of Kubernetes allows.
-const fits = `{"storage":"1Gi","timeout":"5m","range":"10.0.0.0/8","url":"https://a.b"%s}`
+const fittingSpec = `{"storage":"1Gi","timeout":"5m","range":"10.0.0.0/8","url":"https://a.b"%s}`
 
-func fitting(more string) string { return fmt.Sprintf(fits, more) }
+func fitting(more string) string { return fmt.Sprintf(fittingSpec, more) }
 
 func list(n int) string { return `{"l":[` + strings.Repeat("1,", n-1) + "1]}" }
 
@@ -35,12 +35,12 @@ var requests = []request{
 	{"grows", `{"size":2}`, `{"size":1}`, allowed},
 	{"grows", `{"size":1}`, `{"size":1}`, allowed},
 	{"grows", `{"size":1.5}`, `{"size":1}`, allowed},
-	{"grows", `{"size":1}`, `{"size":2}`, shrinks},
-	{"grows", `{"size":-1}`, `{"size":0}`, shrinks},
-	{"grows", `{"size":1}`, `{"size":1.5}`, shrinks},
+	{"grows", `{"size":1}`, `{"size":2}`, shrinkDenial},
+	{"grows", `{"size":-1}`, `{"size":0}`, shrinkDenial},
+	{"grows", `{"size":1}`, `{"size":1.5}`, shrinkDenial},
 	{"grows", `{"size":"b"}`, `{"size":"a"}`, allowed},
-	{"grows", `{}`, `{"size":1}`, noSize},
-	{"grows", `{"size":1}`, `{}`, noSize},
+	{"grows", `{}`, `{"size":1}`, noSizeFailure},
+	{"grows", `{"size":1}`, `{}`, noSizeFailure},
 	{"grows", `{"size":"1"}`, `{"size":1}`, "failed: no such overload"},
 	{"grows", `{"size":null}`, `{"size":1}`, "failed: no such"},
 	{"grows", "", `{"size":1}`, allowed},
@@ -49,7 +49,7 @@ var requests = []request{
 	{"late", `{}`, "", allowed},
 	{"late", `{"size":2}`, `{"size":1}`, allowed},
 	{"late", `{"size":1}`, `{"size":2}`, "422 the size never shrinks below 2"},
-	{"late", `{}`, `{"size":2}`, noSize},
+	{"late", `{}`, `{"size":2}`, noSizeFailure},
 
 	{"owner", `{}`, "", allowed},
 	{"owner", `{"owner":"a"}`, `{"owner":"a"}`, allowed},
@@ -83,12 +83,12 @@ var requests = []request{
 	{"costly", list(100), "", "failed: operation cancelled: actual cost limit exceeded"},
 
 	{"kubernetes", fitting(""), "", allowed},
-	{"kubernetes", fitting(`,"replicas":6`), "", bounds},
-	{"kubernetes", fitting(`,"storage":"11Gi"`), "", bounds},
+	{"kubernetes", fitting(`,"replicas":6`), "", boundsDenial},
+	{"kubernetes", fitting(`,"storage":"11Gi"`), "", boundsDenial},
 	{"kubernetes", fitting(`,"storage":"much"`), "", "failed: quantities must match"},
-	{"kubernetes", fitting(`,"timeout":"61m"`), "", bounds},
+	{"kubernetes", fitting(`,"timeout":"61m"`), "", boundsDenial},
 	{"kubernetes", fitting(`,"range":"10.0.0.0/33"`), "", "failed: "},
-	{"kubernetes", fitting(`,"url":"http://a.b"`), fitting(""), bounds},
+	{"kubernetes", fitting(`,"url":"http://a.b"`), fitting(""), boundsDenial},
 
 	{"several", `{"size":1}`, "", allowed},
 	{"several", `{"size":2}`, "", "422 begin with 1"},
@@ -97,5 +97,5 @@ var requests = []request{
 	{"several", `{"size":10}`, `{"size":9}`, "422 stay below 10"},
 	{"several", "", `{"size":3}`, allowed},
 	{"several", "", `{"size":2}`, "403 end with 3"},
-	{"several", "", `{}`, noSize},
+	{"several", "", `{}`, noSizeFailure},
 }

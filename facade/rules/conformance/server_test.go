@@ -21,7 +21,7 @@ import (
 )
 
 // patience is the timeout for a very slow machine. All waits end as soon as possible.
-const patience = 5 * time.Minute
+const waitTimeout = 5 * time.Minute
 
 // label is the label with the policy of an object.
 const label = "policy"
@@ -33,10 +33,10 @@ var widgets = admissionregistrationv1.Rule{
 
 // server is a kube-apiserver with the stored old objects of the table, by namespace and number.
 type server struct {
-	config *rest.Config
-	api    client.Client
-	stored map[string][]*unstructured.Unstructured
-	ready  map[string]bool
+	config         *rest.Config
+	api            client.Client
+	oldObjects     map[string][]*unstructured.Unstructured
+	activePolicies map[string]bool
 }
 
 // start starts a control plane with the kind of the table.
@@ -49,7 +49,7 @@ func start(t *testing.T) *server {
 	logf.SetLogger(logr.Discard())
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{filepath.Join("testdata", "crd.yaml")},
-		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout,
 	}
 	config, err := environment.Start()
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *server) store(t *testing.T, where string) {
 	}
 	for i, request := range requests {
 		old := request.made(t, i, request.old)
-		s.stored[where] = append(s.stored[where], old)
+		s.oldObjects[where] = append(s.oldObjects[where], old)
 		if old == nil {
 			continue
 		}
@@ -97,7 +97,7 @@ func (s *server) install(t *testing.T) {
 			t.Fatal(err)
 		}
 		matches := policy.Spec.MatchConstraints
-		matches.ObjectSelector, matches.NamespaceSelector = selectors(name, byPolicy)
+		matches.ObjectSelector, matches.NamespaceSelector = selectors(name, policyNamespace)
 		for _, object := range []client.Object{policy, binding} {
 			if err := s.api.Create(t.Context(), object); err != nil {
 				t.Fatalf("creating the policy %s: %v", name, err)

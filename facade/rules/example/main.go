@@ -35,10 +35,10 @@ func (d *Database) DeepCopyObject() runtime.Object {
 }
 
 // name is the name of the operator, of its webhook configurations, and of the policy.
-const name = "databases.rules.kopf.dev"
+const operatorName = "databases.rules.kopf.dev"
 
 // grows allows the creation of databases, and all updates that do not reduce the size.
-var grows = rules.New(
+var growthRule = rules.New(
 	"size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size", "the size never shrinks",
 	rules.Reason(metav1.StatusReasonForbidden),
 )
@@ -66,13 +66,13 @@ func runCommand() error {
 	if err := listener.Close(); err != nil {
 		return err
 	}
-	op := kopf.New(name, kopf.Settings{
+	op := kopf.New(operatorName, kopf.Settings{
 		AddToScheme: runtime.SchemeBuilder{addToScheme},
 		Admission: kopf.AdmissionSettings{
-			Managed: name, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Port: port, SelfSigned: true,
+			Managed: operatorName, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Port: port, SelfSigned: true,
 		},
 	})
-	rules.Add(kopf.For(op, &Database{}), grows)
+	rules.Add(kopf.For(op, &Database{}), growthRule)
 	kopf.Main(op)
 	return nil
 }
@@ -85,9 +85,9 @@ func addToScheme(s *runtime.Scheme) error {
 
 // printPolicy writes the policy and its binding as YAML for kubectl apply.
 func printPolicy(to io.Writer) error {
-	policy, binding, err := rules.Policy(name, []admissionregistrationv1.Rule{{
+	policy, binding, err := rules.Policy(operatorName, []admissionregistrationv1.Rule{{
 		APIGroups: []string{"rules.kopf.dev"}, APIVersions: []string{"v1"}, Resources: []string{"databases"},
-	}}, grows)
+	}}, growthRule)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestGrows(t *testing.T) {
 		"grows":   {"a database may grow", large, small, true},
 		"new":     {"a new database is allowed", small, nil, true},
 	} {
-		verdict, err := grows.Evaluate(tc.object, tc.old)
+		verdict, err := growthRule.Evaluate(tc.object, tc.old)
 		if err != nil || verdict.Allowed != tc.allowed {
 			t.Errorf("%s: %s: got %+v, %v", name, tc.reason, verdict, err)
 		}

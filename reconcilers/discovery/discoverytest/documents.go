@@ -13,24 +13,24 @@ import (
 // Documents is a discovery.Getter with fixed documents.
 type Documents struct {
 	mu sync.Mutex
-	// Of are the documents by path. Failing are the paths with an error as their answer. Err is the answer to all.
-	Of      map[string]any
-	Failing map[string]error
-	Err     error
-	// Asked are the requested paths, in order.
-	Asked []string
+	// ByPath are the documents by path. Failing are the paths with an error as their answer. Err is the answer to all.
+	ByPath      map[string]any
+	ErrorByPath map[string]error
+	Err         error
+	// RequestedPaths are the requested paths, in order.
+	RequestedPaths []string
 }
 
 // Get returns nil for unknown paths.
 func (d *Documents) Get(_ context.Context, path string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.Asked = append(d.Asked, path)
+	d.RequestedPaths = append(d.RequestedPaths, path)
 	// The error of all answers has priority over that of a path.
-	if err := cmp.Or(d.Err, d.Failing[path]); err != nil || d.Of[path] == nil {
+	if err := cmp.Or(d.Err, d.ErrorByPath[path]); err != nil || d.ByPath[path] == nil {
 		return nil, err
 	}
-	return json.Marshal(d.Of[path])
+	return json.Marshal(d.ByPath[path])
 }
 
 // ChangeDocuments changes the documents under the lock, while an operator reads them.
@@ -42,9 +42,9 @@ func (d *Documents) ChangeDocuments(change func()) {
 
 // AddResource adds a resource to the document at a path.
 func (d *Documents) AddResource(path string, r metav1.APIResource) {
-	list, _ := d.Of[path].(metav1.APIResourceList)
+	list, _ := d.ByPath[path].(metav1.APIResourceList)
 	list.APIResources = append(list.APIResources, r)
-	d.Of[path] = list
+	d.ByPath[path] = list
 }
 
 // NewZoo has several groups, versions and categories. One resource cannot be watched, another one cannot be patched.
@@ -60,7 +60,7 @@ func NewZoo() *Documents {
 	version := func(group, v string) metav1.GroupVersionForDiscovery {
 		return metav1.GroupVersionForDiscovery{GroupVersion: group + "/" + v, Version: v}
 	}
-	return &Documents{Of: map[string]any{
+	return &Documents{ByPath: map[string]any{
 		"/api":    metav1.APIVersions{Versions: []string{"v1"}},
 		"/api/v1": metav1.APIResourceList{APIResources: []metav1.APIResource{one("pods", "all"), bound, events}},
 		"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{

@@ -30,19 +30,19 @@ type acceptance struct {
 	log    logr.Logger
 
 	// The lock guards the fields below. It is not held during requests.
-	mu       sync.Mutex
-	resource discovery.Resource // the definition of the kind that was checked last
-	types    conditions.Types   // the condition types that the definition has room for
-	refused  time.Time          // time of the last refusal; zero if the kind accepts conditions
-	said     string             // the reason that was logged last; empty if none was
-	since    time.Time          // time of that log line
+	mu               sync.Mutex
+	resource         discovery.Resource // the definition of the kind that was checked last
+	types            conditions.Types   // the condition types that the definition has room for
+	refusedAt        time.Time          // time of the last refusal; zero if the kind accepts conditions
+	lastLoggedReason string             // the reason that was logged last; empty if none was
+	lastLoggedAt     time.Time          // time of that log line
 }
 
 var _ changes.Acceptance = (*acceptance)(nil)
 
 // builtIn holds the API groups of Kubernetes' own kinds. All other groups below k8s.io, such as
 // gateway.networking.k8s.io, belong to CRDs.
-var builtIn = map[string]bool{
+var builtInGroups = map[string]bool{
 	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
 	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true,
 	"authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
@@ -82,21 +82,21 @@ func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 // which only the controllers of Kubernetes may set.
 func conditionTypesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
-	types.WholeStatus = types.WholeStatus && !builtIn[r.Group]
+	types.WritesObservedGeneration = types.WritesObservedGeneration && !builtInGroups[r.Group]
 	return types
 }
 
 // inspectConditions checks whether a discovered kind accepts conditions. It does nothing if no handler reports
 // conditions.
 func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resource, own []*adapters.HandlerChain) {
-	if len(adapters.ByFamily(own).Reporting) == 0 {
+	if len(adapters.ByFamily(own).Condition) == 0 {
 		return
 	}
 	a := d.acceptanceOf(r)
 	// The definition may be another one than before: replace it, and check again.
 	a.mu.Lock()
 	if !a.resource.IsInterchangeable(r) {
-		a.said = "" // the CRD has changed: log a missing field again, even the same one
+		a.lastLoggedReason = "" // the CRD has changed: log a missing field again, even the same one
 	}
 	a.resource, a.types = r, conditionTypesOf(d.Settings, r)
 	a.mu.Unlock()
@@ -107,10 +107,10 @@ func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resour
 // refusalPause it checks the kind again.
 func (a *acceptance) Types(ctx context.Context) (conditions.Types, bool) {
 	a.mu.Lock()
-	types, refused := a.types, !a.refused.IsZero()
-	again := refused && time.Since(a.refused) > refusalPause
+	types, refused := a.types, !a.refusedAt.IsZero()
+	again := refused && time.Since(a.refusedAt) > refusalPause
 	if again {
-		a.refused = time.Now() // other goroutines see the kind as refused meanwhile, and do not start a second check
+		a.refusedAt = time.Now() // other goroutines see the kind as refused meanwhile, and do not start a second check
 	}
 	a.mu.Unlock()
 	if !again {
@@ -120,7 +120,7 @@ func (a *acceptance) Types(ctx context.Context) (conditions.Types, bool) {
 	a.checkConditionSupport(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.types, a.refused.IsZero()
+	return a.types, a.refusedAt.IsZero()
 }
 
 // checkConditionSupport finds out from the discovered resource and its schema whether the kind accepts conditions. A
@@ -131,21 +131,21 @@ func (a *acceptance) checkConditionSupport(ctx context.Context) {
 	a.mu.Unlock()
 	// First the checks that need no request, then the schema of a CRD.
 	why, remedy := conditionMisfit(resource)
-	if why == "" && a.server != nil && !builtIn[resource.Group] {
+	if why == "" && a.server != nil && !builtInGroups[resource.Group] {
 		schema, resolve, err := discovery.SchemaOf(ctx, a.server, resource.GroupVersionKind)
 		if err == nil && schema != nil {
 			var observed bool
 			why, observed = conditions.SchemaMisfit(schema, resolve)
-			types.WholeStatus = types.WholeStatus && observed
+			types.WritesObservedGeneration = types.WritesObservedGeneration && observed
 			remedy = remedyForSchema
 		}
 	}
 	// The result replaces earlier refusals: a corrected CRD gets conditions again.
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.types, a.refused = types, time.Time{}
+	a.types, a.refusedAt = types, time.Time{}
 	if why != "" {
-		a.refused = time.Now()
+		a.refusedAt = time.Now()
 		a.logRefusalOnce(why, remedy)
 	}
 }
@@ -162,7 +162,7 @@ const (
 // empty if nothing speaks against conditions.
 func conditionMisfit(r discovery.Resource) (why, remedy string) {
 	switch {
-	case builtIn[r.Group] && !builtInWithConditions[r.GroupKind()]:
+	case builtInGroups[r.Group] && !builtInWithConditions[r.GroupKind()]:
 		return "its conditions belong to the controllers of Kubernetes", "leave Conditions out for the kind"
 	case !r.HasStatus():
 		return "its status is not a subresource", fmt.Sprintf(
@@ -172,20 +172,20 @@ func conditionMisfit(r discovery.Resource) (why, remedy string) {
 	}
 }
 
-// Refused records that the API server rejected conditions. A lasting refusal concerns the kind, and stops all writes of
-// conditions to it for refusalPause. Any other refusal concerns one object, and is only logged.
-func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
+// ReportRefused records that the API server rejected conditions. A lasting refusal concerns the kind, and stops all
+// writes of conditions to it for refusalPause. Any other refusal concerns one object, and is only logged.
+func (a *acceptance) ReportRefused(_ context.Context, why error, lasting bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !lasting {
 		// Many objects can be refused for different reasons: log at most one of them per pause.
-		if time.Since(a.since) > refusalPause {
+		if time.Since(a.lastLoggedAt) > refusalPause {
 			a.logRefusalOnce(why.Error(), remedyForObject)
 		}
 		return
 	}
 	// A lasting refusal has two usual reasons: missing permissions, or a schema without the field.
-	a.refused = time.Now()
+	a.refusedAt = time.Now()
 	if apierrors.IsForbidden(why) {
 		a.logRefusalOnce(why.Error(), remedyForRights)
 		return
@@ -195,10 +195,10 @@ func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 
 // logRefusalOnce logs why conditions are not written. It does not repeat the last reason. The caller holds the lock.
 func (a *acceptance) logRefusalOnce(why, remedy string) {
-	if a.said == why {
+	if a.lastLoggedReason == why {
 		return
 	}
-	a.said, a.since = why, time.Now()
+	a.lastLoggedReason, a.lastLoggedAt = why, time.Now()
 	logging.Warn(a.log, "Cannot write conditions to the status of a kind", "resource",
 		a.resource.GroupVersionKind.String(), "why", why, "remedy", remedy)
 }

@@ -27,30 +27,31 @@ const document = "/openapi/v3/apis/example.org/v1"
 type conditionFixture struct {
 	*Dependencies
 	*acceptance
-	t      *testing.T
-	server *discoverytest.Documents
-	said   []string
+	t        *testing.T
+	server   *discoverytest.Documents
+	logLines []string
 }
 
 func newConditionFixture(t *testing.T, r discovery.Resource) *conditionFixture {
-	a := &conditionFixture{t: t, server: &discoverytest.Documents{Of: map[string]any{}}}
+	a := &conditionFixture{t: t, server: &discoverytest.Documents{ByPath: map[string]any{}}}
 	a.Dependencies = &Dependencies{
-		Server: a.server, Log: funcr.New(func(_, line string) { a.said = append(a.said, line) }, funcr.Options{}),
-		Settings: settings.Settings{Conditions: conditions.Types{Ready: "Ready", WholeStatus: true}},
+		Server: a.server, Log: funcr.New(func(_, line string) { a.logLines = append(a.logLines, line) },
+			funcr.Options{}),
+		Settings: settings.Settings{Conditions: conditions.Types{Ready: "Ready", WritesObservedGeneration: true}},
 	}
-	a.acceptance = a.conditionsFor(r, reporters()).Acceptance.(*acceptance)
+	a.acceptance = a.conditionsFor(r, reportingHandlers()).Acceptance.(*acceptance)
 	return a
 }
 
-func reporters() []*adapters.HandlerChain {
-	return []*adapters.HandlerChain{adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting}, nil)}
+func reportingHandlers() []*adapters.HandlerChain {
+	return []*adapters.HandlerChain{adapters.New(&handlers.Handler{ID: "r", Family: handlers.Condition}, nil)}
 }
 
 // serveStatusSchema puts the schema of the status into the server's document.
 func (a *conditionFixture) serveStatusSchema(status map[string]any) {
 	a.server.ChangeDocuments(func() {
 		kind := map[string]any{"group": "example.org", "version": "v1", "kind": "Widget"}
-		a.server.Of[document] = map[string]any{"components": map[string]any{"schemas": map[string]any{
+		a.server.ByPath[document] = map[string]any{"components": map[string]any{"schemas": map[string]any{
 			"W": map[string]any{
 				"x-kubernetes-group-version-kind": []any{kind},
 				"properties":                      map[string]any{"status": map[string]any{"properties": status}},
@@ -65,10 +66,10 @@ func (a *conditionFixture) requireWriting(when string, written bool, lines int) 
 	if types, ok := a.Types(a.t.Context()); ok != written || types.Ready != "Ready" {
 		a.t.Errorf("%s: written: %v, want %v, %v", when, ok, written, types)
 	}
-	if len(a.said) != lines {
-		a.t.Errorf("%s: %d lines, want %d: %q", when, len(a.said), lines, a.said)
+	if len(a.logLines) != lines {
+		a.t.Errorf("%s: %d lines, want %d: %q", when, len(a.logLines), lines, a.logLines)
 	}
-	a.said = nil
+	a.logLines = nil
 }
 
 func withStatus(r discovery.Resource) discovery.Resource {
@@ -84,10 +85,10 @@ func TestKindsWithoutConditions(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct {
-		reason string
-		r      discovery.Resource
-		taken  bool
-		whole  bool
+		reason                 string
+		r                      discovery.Resource
+		wantAccepted           bool
+		wantObservedGeneration bool
 	}{
 		"Deployment": {"conditions of a built-in kind belong to its own controllers",
 			kind("apps", "Deployment"), false, false},
@@ -106,13 +107,13 @@ func TestKindsWithoutConditions(t *testing.T) {
 			defer explain(t, c.reason)
 			a := newConditionFixture(t, c.r)
 			a.Dependencies.Server, a.acceptance.server = nil, nil
-			a.inspectConditions(t.Context(), c.r, reporters())
+			a.inspectConditions(t.Context(), c.r, reportingHandlers())
 			types, taken := a.Types(t.Context())
-			if taken != c.taken || types.WholeStatus != c.whole {
-				t.Errorf("written: %v, observedGeneration: %v", taken, types.WholeStatus)
+			if taken != c.wantAccepted || types.WritesObservedGeneration != c.wantObservedGeneration {
+				t.Errorf("written: %v, observedGeneration: %v", taken, types.WritesObservedGeneration)
 			}
-			if !taken && (len(a.said) != 1 || !strings.Contains(a.said[0], c.r.Kind)) {
-				t.Errorf("want one line with the kind, got %q", a.said)
+			if !taken && (len(a.logLines) != 1 || !strings.Contains(a.logLines[0], c.r.Kind)) {
+				t.Errorf("want one line with the kind, got %q", a.logLines)
 			}
 		})
 	}
@@ -127,9 +128,9 @@ func TestSchemaWithoutConditions(t *testing.T) {
 		a.serveStatusSchema(map[string]any{})
 		a.inspectConditions(t.Context(), r, nil)
 		a.requireWriting("without a reporting handler the schema is not checked", true, 0)
-		a.inspectConditions(t.Context(), r, reporters())
-		if len(a.said) == 1 && !strings.Contains(a.said[0], remedyForSchema) {
-			t.Errorf("the log line lacks the remedy: %s", a.said[0])
+		a.inspectConditions(t.Context(), r, reportingHandlers())
+		if len(a.logLines) == 1 && !strings.Contains(a.logLines[0], remedyForSchema) {
+			t.Errorf("the log line lacks the remedy: %s", a.logLines[0])
 		}
 		a.requireWriting("a schema without conditions disables writing and logs once", false, 1)
 		a.serveStatusSchema(map[string]any{"conditions": map[string]any{}})
@@ -137,15 +138,15 @@ func TestSchemaWithoutConditions(t *testing.T) {
 		a.requireWriting("the schema is not read again before the pause is over", false, 0)
 		time.Sleep(2 * time.Second)
 		a.requireWriting("a corrected schema enables writing after the pause", true, 0)
-		if types, _ := a.Types(t.Context()); types.WholeStatus {
+		if types, _ := a.Types(t.Context()); types.WritesObservedGeneration {
 			t.Error("observedGeneration is written although the schema does not have it")
 		}
 		a.serveStatusSchema(map[string]any{})
 		time.Sleep(time.Hour)
 		a.requireWriting("a working schema is not checked again without a refusal", true, 0)
 		a.serveStatusSchema(map[string]any{"conditions": map[string]any{}, "observedGeneration": map[string]any{}})
-		a.inspectConditions(t.Context(), r, reporters())
-		if types, _ := a.Types(t.Context()); !types.WholeStatus {
+		a.inspectConditions(t.Context(), r, reportingHandlers())
+		if types, _ := a.Types(t.Context()); !types.WritesObservedGeneration {
 			t.Error("observedGeneration is not written although the schema has it")
 		}
 	})
@@ -156,11 +157,11 @@ func TestSchemaWithoutConditions(t *testing.T) {
 func TestSchemaThatIsNotKnown(t *testing.T) {
 	r := withStatus(widgets)
 	a := newConditionFixture(t, r)
-	a.inspectConditions(t.Context(), r, reporters())
+	a.inspectConditions(t.Context(), r, reportingHandlers())
 	a.requireWriting("a server without the document allows writing", true, 0)
 	a.serveStatusSchema(map[string]any{})
 	a.server.ChangeDocuments(func() { a.server.Err = errors.New("out of order") })
-	a.inspectConditions(t.Context(), r, reporters())
+	a.inspectConditions(t.Context(), r, reportingHandlers())
 	a.requireWriting("a server that returns an error allows writing", true, 0)
 }
 
@@ -170,12 +171,12 @@ func TestSchemaReplaced(t *testing.T) {
 	a := newConditionFixture(t, r)
 	a.serveStatusSchema(map[string]any{})
 	for range 2 {
-		a.inspectConditions(t.Context(), r, reporters())
+		a.inspectConditions(t.Context(), r, reportingHandlers())
 	}
 	a.requireWriting("the same definition is reported once", false, 1)
 	other := r
 	other.Namespaced = false
-	a.inspectConditions(t.Context(), other, reporters())
+	a.inspectConditions(t.Context(), other, reportingHandlers())
 	a.requireWriting("a changed definition is reported again", false, 1)
 }
 
@@ -184,12 +185,12 @@ func TestSchemaReplaced(t *testing.T) {
 func TestRefusedConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newConditionFixture(t, withStatus(widgets))
-		a.Refused(t.Context(), errors.New("too long"), false)
+		a.ReportRefused(t.Context(), errors.New("too long"), false)
 		a.requireWriting("a refusal for one object does not stop writing for the others", true, 1)
-		a.Refused(t.Context(), errors.New("too short"), false)
+		a.ReportRefused(t.Context(), errors.New("too short"), false)
 		a.requireWriting("a second refusal within the pause is not logged", true, 0)
 		time.Sleep(refusalPause + time.Second)
-		a.Refused(t.Context(), errors.New("too short"), false)
+		a.ReportRefused(t.Context(), errors.New("too short"), false)
 		a.requireWriting("a refusal after the pause is logged again", true, 1)
 		for _, c := range []struct {
 			why    error
@@ -198,13 +199,13 @@ func TestRefusedConditions(t *testing.T) {
 			{apierrors.NewForbidden(schema.GroupResource{}, "a", nil), remedyForRights},
 			{errors.New("unknown field"), remedyForSchema},
 		} {
-			a.Refused(t.Context(), c.why, true)
-			if len(a.said) == 1 && !strings.Contains(a.said[0], strings.ReplaceAll(c.remedy, `"`, `\"`)) {
-				t.Errorf("the log line lacks the remedy: %s", a.said[0])
+			a.ReportRefused(t.Context(), c.why, true)
+			if len(a.logLines) == 1 && !strings.Contains(a.logLines[0], strings.ReplaceAll(c.remedy, `"`, `\"`)) {
+				t.Errorf("the log line lacks the remedy: %s", a.logLines[0])
 			}
 			a.requireWriting("a refusal that affects all objects stops writing", false, 1)
 		}
-		a.Refused(t.Context(), errors.New("unknown field"), true)
+		a.ReportRefused(t.Context(), errors.New("unknown field"), true)
 		a.requireWriting("a second refusal for the same cause is not logged", false, 0)
 		time.Sleep(refusalPause + time.Second)
 		a.requireWriting("writing is tried again after the pause", true, 0)

@@ -22,10 +22,10 @@ var _ background.Service = (*Controller)(nil)
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
 	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
-	own.Resource, own.Cache, own.Place = &resource, nil, nil
+	own.Resource, own.Cache, own.Slot = &resource, nil, nil
 	c.background.AllowStarts(background.KindSettings{
-		HandledKind: own, Handlers: c.handlers.Spawning,
-		Permission: c.deps.writePermission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
+		HandledKind: own, Handlers: c.handlers.Background,
+		Permission: c.deps.writePermission(c.scope.Namespace), OnForgotten: c.deps.Forget, Log: c.log,
 	}, c)
 	// Stop the background handlers as soon as the context ends, while change handlers may still run. If a pause turns
 	// into an exit, stop them again with the new reason.

@@ -21,32 +21,32 @@ func labelOf(body map[string]any) string {
 // TestTimers shows that a timer ticks at its own interval for each object until that object is deleted.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		s.handle(&handlers.Handler{
-			ID: "t", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Minute},
-		}, succeeding)
+		s := newKindFixture(t)
+		s.addHandler(&handlers.Handler{
+			ID: "t", Family: handlers.Background, Background: &handlers.BackgroundOptions{Interval: time.Minute},
+		}, succeed)
 		s.run()
 		s.create("a", "x")
-		s.want("at once", "t x")
+		s.requireCalls("at once", "t x")
 		time.Sleep(20 * time.Second)
 		s.create("a", "y")
-		s.want("the first tick of the second object", "t y")
+		s.requireCalls("the first tick of the second object", "t y")
 		time.Sleep(2 * time.Minute)
-		s.want("two minutes", "t x", "t x", "t y", "t y")
+		s.requireCalls("two minutes", "t x", "t x", "t y", "t y")
 		s.remove("a", "x")
-		s.want("no tick during the deletion")
+		s.requireCalls("no tick during the deletion")
 		time.Sleep(2 * time.Minute)
-		s.want("after the deletion of one object", "t y", "t y")
+		s.requireCalls("after the deletion of one object", "t y", "t y")
 	})
 }
 
 // TestLatestState shows that a daemon reads the latest state of its object.
 func TestLatestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
+		s := newKindFixture(t)
 		ask, seen := make(chan struct{}), make(chan string)
-		s.handle(&handlers.Handler{
-			ID: "d", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true},
+		s.addHandler(&handlers.Handler{
+			ID: "d", Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true},
 		}, func(c *handlers.Invocation) error {
 			for range ask {
 				seen <- labelOf(liveBody(c))
@@ -69,11 +69,11 @@ func TestLatestState(t *testing.T) {
 // TestLatestStateOfAnother shows that a daemon that outlives its object never sees a new object of the same name.
 func TestLatestStateOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
+		s := newKindFixture(t)
 		asked, seen := make(chan struct{}), make(chan string, 1)
 		first := true
-		s.handle(&handlers.Handler{
-			ID: "d", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true},
+		s.addHandler(&handlers.Handler{
+			ID: "d", Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true},
 		}, func(c *handlers.Invocation) error {
 			if first {
 				first = false
@@ -84,19 +84,19 @@ func TestLatestStateOfAnother(t *testing.T) {
 		})
 		s.run()
 		s.create("a", "x")
-		s.server.Discard(stored, "a", "x")
-		s.settle()
+		s.server.Discard(serverResource, "a", "x")
+		s.waitUntilSettled()
 		s.create("a", "x")
 		s.edit("a", "x", `{"metadata":{"labels":{"l":"another"}}}`)
 		close(asked)
 		if got := <-seen; got != "gone" {
 			t.Errorf("the daemon reads the label %q of another object", got)
 		}
-		s.settle()
+		s.waitUntilSettled()
 	})
 }
 
 // liveBody returns the latest state of the object of a background handler.
 func liveBody(call *handlers.Invocation) map[string]any {
-	return (&cause.Cause{Object: call.Live.Object()}).Body()
+	return (&cause.Cause{Object: call.LiveObject.Object()}).Body()
 }

@@ -11,9 +11,9 @@ import (
 func BenchmarkPassAtRest(b *testing.B) {
 	for name, unhandled := range map[string]*memory.Unhandled{"Unmeasured": nil, "Measured": {}} {
 		b.Run(name, func(b *testing.B) {
-			w := newWorld(b, creating("c"))
+			w := newObjectFixture(b, newCreateHandler("c"))
 			w.pass()
-			w.deliver()
+			w.updateCache()
 			w.pass()
 			w.controller.unhandled = unhandled
 			object := w.controller.cachedObject(request.NamespacedName)

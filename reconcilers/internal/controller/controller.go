@@ -56,40 +56,40 @@ type Controller struct {
 	// scope names the kind and the namespace; memory, health and readiness are kept by scope.
 	scope  memory.KindScope
 	health *health.WatchedScope
-	// reach remembers which failures of lists and watches were logged.
-	reach    reach
-	journal  *journal.KindJournal
-	log      logr.Logger
-	handlers adapters.Families
+	// reachability remembers which failures of lists and watches were logged.
+	reachability reachability
+	journal      *journal.KindJournal
+	log          logr.Logger
+	handlers     adapters.Families
 	// the Go type that all handlers decode into, see [commonDecodeType]; nil if their types differ
-	reads    reflect.Type
-	selector labels.Selector // selects the objects that are watched; nil selects all
+	decodeType reflect.Type
+	selector   labels.Selector // selects the objects that are watched; nil selects all
 
 	// The parts that a pass uses. objects, background, indexer and unhandled belong to the memory of the scope: they
 	// outlive this controller, and the next one for the same scope continues with them.
 	workers *workers
 	// events delivers raw events, changes runs change handlers, and disappeared calls deletion handlers without a
 	// finalizer.
-	events      *eventHandling // nil without event handlers
-	changes     *changes.ChangeHandling
-	disappeared *disappeared // nil without optional deletion handlers
-	objects     *memory.Objects
-	background  *background.Supervisor
-	indexer     *indexes.Indexer  // nil without index functions
-	feed        *indexes.Feed     // of one run; nil without index functions
-	unhandled   *memory.Unhandled // nil without metrics or change handlers
+	events             *eventHandling // nil without event handlers
+	changes            *changes.ChangeHandling
+	disappearedObjects *disappearedObjects // nil without optional deletion handlers
+	objects            *memory.Objects
+	background         *background.Supervisor
+	indexer            *indexes.Indexer  // nil without index functions
+	feed               *indexes.Feed     // of one run; nil without index functions
+	unhandled          *memory.Unhandled // nil without metrics or change handlers
 	// rechecks notify of changes outside of the objects that a filter reads.
-	rechecks []handlers.Notifier
-	owned    *owning // nil if the objects are neither parents nor children of other objects
+	rechecks  []handlers.Notifier
+	ownership *ownership // nil if the objects are neither parents nor children of other objects
 
 	// The informer of the current run, and its queue. The queue is replaced by each run, and is nil before the first.
-	store     store
-	hasSynced func() bool   // reports whether store is complete
-	version   func() string // the resource version of the informer's last list or watch event
-	queue     atomic.Pointer[source.PriorityQueue]
-	passes    sync.WaitGroup  // the passes that are running
-	unwritten unwritten       // of one run: the objects with results that are not stored yet
-	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
+	store            store
+	hasSynced        func() bool   // reports whether store is complete
+	lastSyncVersion  func() string // the resource version of the informer's last list or watch event
+	queue            atomic.Pointer[source.PriorityQueue]
+	passes           sync.WaitGroup   // the passes that are running
+	unwrittenObjects unwrittenObjects // of one run: the objects with results that are not stored yet
+	passContext      context.Context  //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
 // newController creates the controller of one namespace; the empty namespace is the whole cluster. It does not start
@@ -104,23 +104,26 @@ func newController(
 	c := &Controller{
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
-		journal: deps.JournalOf(r, own), reads: commonDecodeType(own),
+		journal: deps.JournalOf(r, own), decodeType: commonDecodeType(own),
 		workers: w, rechecks: recheckNotifiers(own), objects: kept.Objects, background: kept.Background,
-		disappeared: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
+		disappearedObjects: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
 	of := c.newKind()
 	// Event handlers must recognize the writes of change handlers as own writes, or both kinds of handlers could
 	// trigger each other endlessly. So these writes pass through a writer that records them.
 	c.changes = newChanges(deps, of, own)
-	c.reach.again = func() { c.log.Info("Listing and watching a resource again", "handlers", c.handlerIDs()) }
+	c.reachability.logRecovery = func() {
+		c.log.Info("Listing and watching a resource again", "handlers",
+			c.handlerIDs())
+	}
 	if c.events = newEventHandling(deps, of, families.Watching); c.events != nil {
 		c.changes.Writer = notingWriter{of.Writer, c.events.handling.Loops}
 	}
 	// Only a pass decides which background handlers match, so change handling starts and stops them.
-	if len(families.Spawning) > 0 {
+	if len(families.Background) > 0 {
 		c.changes.Background = c.background
 	}
-	c.owned = c.newOwning(of, families)
+	c.ownership = c.newOwning(of, families)
 	if len(families.Indexing) > 0 {
 		c.indexer = kept.Indexer
 	}
@@ -131,7 +134,7 @@ func newController(
 	// Dependencies.Forget must receive the end of every handled object. A selector would hide the end of those that
 	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
 	// their own.
-	if deps.Forget == nil || c.owned != nil && c.owned.idle {
+	if deps.Forget == nil || c.ownership != nil && c.ownership.isWatchOnly {
 		c.selector = requirements.SharedLabels(descriptionsOf(own), (*handlers.Handler).WatchedLabels)
 	}
 	return c
@@ -193,25 +196,25 @@ func (c *Controller) runOnce(ctx context.Context) error {
 // the reverse order: passes first, then lookups and rechecks, then children, and background handlers last.
 func (c *Controller) runQueuedController(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
-	defer c.owned.beginChildTracking(c.enqueueOwner)()
+	defer c.ownership.beginChildTracking(c.enqueueOwner)()
 	defer c.beginRechecks(ctx)()
 	queued, err := c.newQueued()
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
 	}
-	events := source.Events{Watcher: c}
+	events := source.Events{Observer: c}
 	// With a selector, a deletion event is ambiguous: the object may still exist without matching.
 	if departing := c.newDepartureTracker(); departing != nil {
 		defer departing.startLookups(ctx)()
-		events.Doubts = departing
+		events.Departures = departing
 	}
-	informed := &source.Informed{Informer: informer, Events: events, Listed: c.finishFirstListing}
+	informed := &source.InformerSource{Informer: informer, Events: events, OnListed: c.finishFirstListing}
 	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
 	// From here on, passes can begin.
 	defer c.endRun(ctx)
-	c.unwritten.beginRun()
+	c.unwrittenObjects.beginRun()
 	endPasses := c.beginPasses(ctx)
 	// Start returns when the context ends or the controller fails. No further pass begins after it, but passes may
 	// still run.

@@ -14,29 +14,29 @@ func TestPassOverDeletedObject(t *testing.T) {
 	deleting := func() *handlers.Handler { return &handlers.Handler{ID: "d", Reason: cause.Delete} }
 	tests := map[string]struct {
 		reason string
-		play   func(w *world, create *handlers.Handler)
+		play   func(w *objectFixture, create *handlers.Handler)
 	}{
 		"NotInTheCache": {
 			reason: "a request for an object that is not in the cache does nothing",
-			play: func(w *world, _ *handlers.Handler) {
+			play: func(w *objectFixture, _ *handlers.Handler) {
 				w.object = nil
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireCalls("without an object")
 			},
 		},
 		"DuringItsPass": {
 			reason: "a pass over an object that is deleted meanwhile keeps no memory of it",
-			play: func(w *world, create *handlers.Handler) {
-				during(create, func() { w.object = nil; w.deliver() })
+			play: func(w *objectFixture, create *handlers.Handler) {
+				callDuring(create, func() { w.object = nil; w.updateCache() })
 				w.pass()
 				w.requireForgotten("the deletion was noted during the pass")
 			},
 		},
 		"ReplacedDuringItsPass": {
 			reason: "an object that is replaced during its pass is forgotten, and its successor is handled as new",
-			play: func(w *world, create *handlers.Handler) {
-				during(create, func() { w.create("u2"); w.deliver() })
+			play: func(w *objectFixture, create *handlers.Handler) {
+				callDuring(create, func() { w.create("u2"); w.updateCache() })
 				w.pass()
 				w.requireForgotten("the object has another uid")
 				w.pass()
@@ -45,25 +45,25 @@ func TestPassOverDeletedObject(t *testing.T) {
 		},
 		"NotFoundByAWrite": {
 			reason: "an object that a write did not find is not handled again from a stale cache",
-			play: func(w *world, create *handlers.Handler) {
-				during(create, func() { w.object = nil })
+			play: func(w *objectFixture, create *handlers.Handler) {
+				callDuring(create, func() { w.object = nil })
 				w.pass()
 				w.pass()
 				w.requireCalls("the cache still has the object", "c")
-				w.deliver()
+				w.updateCache()
 				w.requireForgotten("the deletion reached the cache")
 			},
 		},
 		"NotFoundButChangedLater": {
 			reason: "an object that changes after a write did not find it is handled again",
-			play: func(w *world, create *handlers.Handler) {
+			play: func(w *objectFixture, create *handlers.Handler) {
 				held := w.object
-				during(create, func() { w.object = nil })
+				callDuring(create, func() { w.object = nil })
 				w.pass()
 				w.object = held
-				during(create, func() {})
+				callDuring(create, func() {})
 				w.edit(`{"spec":{"size":2}}`)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireCalls("the object still exists", "c", "c")
 			},
@@ -71,11 +71,11 @@ func TestPassOverDeletedObject(t *testing.T) {
 		"Released": {
 			reason: "an object that was released by a write is not handled again, not even if the cache shows " +
 				"edits from before it",
-			play: func(w *world, _ *handlers.Handler) {
+			play: func(w *objectFixture, _ *handlers.Handler) {
 				w.pass()
-				w.deliver()
+				w.updateCache()
 				w.edit(`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
-				w.deliver()
+				w.updateCache()
 				stale := w.object
 				w.pass()
 				if w.object != nil {
@@ -83,17 +83,17 @@ func TestPassOverDeletedObject(t *testing.T) {
 				}
 				w.object = stale
 				w.edit(`{"metadata":{"labels":{"edited":"meanwhile"}}}`)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireCalls("the cache shows an edit from before the release", "c", "d")
 				w.object = nil
-				w.deliver()
+				w.updateCache()
 				w.requireForgotten("the deletion reached the cache")
 			},
 		},
 		"BackUnderItsUID": {
 			reason: "an object that a stale list brings back after its deletion is handled",
-			play: func(w *world, _ *handlers.Handler) {
+			play: func(w *objectFixture, _ *handlers.Handler) {
 				w.controller.NoteDeleted(w.controller.cachedObject(request.NamespacedName))
 				w.pass()
 				w.requireCalls("the cache still has the object", "c")
@@ -101,16 +101,16 @@ func TestPassOverDeletedObject(t *testing.T) {
 		},
 		"ReleasedAndToldOfDuringTheLook": {
 			reason: "an object that is deleted between its cache lookup and its memory lookup is not handled",
-			play: func(w *world, _ *handlers.Handler) {
+			play: func(w *objectFixture, _ *handlers.Handler) {
 				w.pass()
-				w.deliver()
+				w.updateCache()
 				w.edit(`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				looks := 0
 				w.controller.store = changingStore{w.cache, nothing, func() {
 					if looks++; looks == 1 {
-						w.deliver()
+						w.updateCache()
 					}
 				}}
 				w.pass()
@@ -121,14 +121,14 @@ func TestPassOverDeletedObject(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
-			create := creating("c")
-			tc.play(newWorld(t, create, deleting()), create)
+			create := newCreateHandler("c")
+			tc.play(newObjectFixture(t, create, deleting()), create)
 		})
 	}
 }
 
-// during makes the handler call a function before it returns.
-func during(h *handlers.Handler, happen func()) {
+// callDuring makes the handler call a function before it returns.
+func callDuring(h *handlers.Handler, happen func()) {
 	noted := h.Call
 	h.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		err := noted(ctx, c)
@@ -141,9 +141,9 @@ func during(h *handlers.Handler, happen func()) {
 // informer notifies of a deletion after the removal, and a slow index function delays it further.
 func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching}
-	w := newWorld(t, watch, creating("c"))
+	w := newObjectFixture(t, watch, newCreateHandler("c"))
 	cached := w.controller.cachedObject(request.NamespacedName)
-	during(watch, func() {
+	callDuring(watch, func() {
 		if err := w.cache.Delete(cached); err != nil {
 			t.Error(err)
 		}
@@ -160,9 +160,9 @@ func TestWritesToAnObjectThatWentBeforeItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
 		_ context.Context, c *handlers.Invocation,
 	) error {
-		return c.Writes.AddTransform(func(body map[string]any) error { body["spec"] = "seen"; return nil })
+		return c.Writer.AddTransform(func(body map[string]any) error { body["spec"] = "seen"; return nil })
 	}}
-	w := newWorld(t, watch)
+	w := newObjectFixture(t, watch)
 	cached := w.controller.cachedObject(request.NamespacedName)
 	w.controller.NoteEvent("MODIFIED", cached)
 	if err := w.cache.Delete(cached); err != nil {

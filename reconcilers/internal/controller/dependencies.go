@@ -37,8 +37,8 @@ type Dependencies struct {
 	Settings settings.Settings
 	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
-	// Owned tracks the children of the objects, as far as their kinds are watched; nil if no handler needs children.
-	Owned *owned.Children
+	// Children tracks the children of the objects, as far as their kinds are watched; nil if no handler needs children.
+	Children *owned.Children
 	// Forget is called with the uid of every deleted object after its handlers, possibly more than once. It must be
 	// quick. It may be nil.
 	Forget func(uid types.UID)
@@ -54,8 +54,8 @@ type Dependencies struct {
 	Metrics *metrics.OperatorMetrics
 	// Writer sends patches through Writes, with one client for each resource unless the writer brings its own client.
 	// If Writes is nil, the HTTPClient is used.
-	Writer patching.PatchWriter
-	Writes *http.Client
+	Writer          patching.PatchWriter
+	WriteHTTPClient *http.Client
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.EventPoster
 	// Journal records decisions for explanations; nil records nothing.
@@ -83,7 +83,7 @@ type Dependencies struct {
 	acceptances sync.Map // *acceptance by schema.GroupVersionKind
 	clients     sync.Map // patching.Client by schema.GroupVersionResource
 
-	dropped sync.Map // fields that the API server dropped and that were logged
+	loggedDroppedFields sync.Map // fields that the API server dropped and that were logged
 }
 
 // ManagerCluster is the part of a manager that the controllers use.
@@ -108,7 +108,7 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {
 		w.Client = d.clientFor(r.GroupVersion().WithResource(r.Plural))
 	}
 	if isCustomGroup(r.Group) {
-		w.Observer = &droppedFieldLogger{kind: r.GroupVersionKind, logged: &d.dropped}
+		w.Observer = &droppedFieldLogger{kind: r.GroupVersionKind, logged: &d.loggedDroppedFields}
 	}
 	return &w
 }
@@ -117,7 +117,8 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {
 // them together.
 func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.PatchClient {
 	// A client that loses the race is dropped. It has no connections of its own.
-	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.Writes, d.HTTPClient), r))
+	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.WriteHTTPClient, d.HTTPClient),
+		r))
 	client, _ := known.(patching.PatchClient)
 	return client
 }
@@ -135,8 +136,8 @@ type droppedFieldLogger struct {
 
 var _ patching.WriteObserver = (*droppedFieldLogger)(nil)
 
-// Dropped logs each of the fields once. The writer calls it after a write.
-func (l *droppedFieldLogger) Dropped(ctx context.Context, fields []diff.Path) {
+// ReportDropped logs each of the fields once. The writer calls it after a write.
+func (l *droppedFieldLogger) ReportDropped(ctx context.Context, fields []diff.Path) {
 	for _, field := range fields {
 		if _, known := l.logged.LoadOrStore(l.kind.String()+" "+field.String(), true); !known {
 			logging.Warn(logf.FromContext(ctx), "API server dropped a field that the schema of its CRD does not have. "+

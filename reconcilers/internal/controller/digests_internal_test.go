@@ -23,8 +23,8 @@ import (
 func TestDigestPaths(t *testing.T) {
 	data, token := diff.Path{"data"}, diff.Path{"spec", "token"}
 	own := []*adapters.HandlerChain{
-		adapters.New(&handlers.Handler{ID: "a", Redacted: []diff.Path{token, data}}, nil),
-		adapters.New(&handlers.Handler{ID: "b", Redacted: []diff.Path{token}}, nil),
+		adapters.New(&handlers.Handler{ID: "a", RedactedPaths: []diff.Path{token, data}}, nil),
+		adapters.New(&handlers.Handler{ID: "b", RedactedPaths: []diff.Path{token}}, nil),
 	}
 	secret := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
 	for name, c := range map[string]struct {
@@ -60,10 +60,10 @@ func TestHoldingNewObjects(t *testing.T) {
 	}
 	body := map[string]any{"metadata": map[string]any{"name": "a"}}
 	for name, c := range map[string]struct {
-		own  []*adapters.HandlerChain
-		want bool
+		handlers []*adapters.HandlerChain
+		want     bool
 	}{"ForADeletion": {deleting, true}, "ForNobody": {nil, false}} {
-		if holds, err := HoldsNew(t.Context(), s, widgets, c.own, body); err != nil || holds != c.want {
+		if holds, err := HoldsNew(t.Context(), s, widgets, c.handlers, body); err != nil || holds != c.want {
 			t.Errorf("%s: held: %v, %v", name, holds, err)
 		}
 	}
@@ -76,12 +76,12 @@ func TestHoldingNewObjects(t *testing.T) {
 // TestConditionsAreNoChanges shows that conditions of reporting handlers are hidden from the essence, so writing them
 // is not a change.
 func TestConditionsAreNoChanges(t *testing.T) {
-	own := reporters()
+	own := reportingHandlers()
 	for name, c := range map[string]struct {
-		own    []*adapters.HandlerChain
-		hidden bool
+		handlers []*adapters.HandlerChain
+		hidden   bool
 	}{"Reporting": {own, true}, "NotReporting": {nil, false}} {
-		if hides := lensOf(settings.Settings{}, widgets, c.own).Hide != nil; hides != c.hidden {
+		if hides := lensOf(settings.Settings{}, widgets, c.handlers).Hide != nil; hides != c.hidden {
 			t.Errorf("%s: conditions are hidden: %v", name, hides)
 		}
 	}

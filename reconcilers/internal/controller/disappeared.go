@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// disappeared holds the objects that the watch reported as deleted, until a pass calls their optional deletion
+// disappearedObjects holds the objects that the watch reported as deleted, until a pass calls their optional deletion
 // handlers. An object without our finalizer has no other moment for them. Nil stands for a kind without such handlers.
-type disappeared struct {
-	// waiting holds the deleted objects by name, as a queue of DELETED events.
-	waiting events.Queue
+type disappearedObjects struct {
+	// deletedObjects holds the deleted objects by name, as a queue of DELETED events.
+	deletedObjects events.Queue
 
 	mu      sync.Mutex
 	handled map[types.UID]bool // uids whose deletion a pass has handled before the watch reported it
@@ -26,31 +26,31 @@ type disappeared struct {
 
 // newDisappeared returns nil if no deletion handler is optional. It also returns nil with Settings.KopfDeletions,
 // because Kopf calls no handlers for such objects.
-func newDisappeared(kopfDeletions bool, changing []*adapters.HandlerChain) *disappeared {
+func newDisappeared(kopfDeletions bool, changing []*adapters.HandlerChain) *disappearedObjects {
 	sees := func(h *adapters.HandlerChain) bool { return h.Description.SeesDisappearance() }
 	if kopfDeletions || !slices.ContainsFunc(changing, sees) {
 		return nil
 	}
-	return &disappeared{handled: map[types.UID]bool{}}
+	return &disappearedObjects{handled: map[types.UID]bool{}}
 }
 
 // addDeletedObject queues a deleted object for the next pass, which the caller requests. It runs on the informer's
 // goroutine. A nil receiver ignores the object.
-func (d *disappeared) addDeletedObject(obj source.Object) {
+func (d *disappearedObjects) addDeletedObject(obj source.Object) {
 	if d != nil {
-		d.waiting.Add(events.RawEvent{Type: events.Deleted, Object: obj})
+		d.deletedObjects.Add(events.RawEvent{Type: events.Deleted, Object: obj})
 	}
 }
 
 // noteHandled records that a pass has handled the deletion of the object, so that callForDisappeared skips it.
-func (d *disappeared) noteHandled(uid types.UID) {
+func (d *disappearedObjects) noteHandled(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.handled[uid] = true
 }
 
 // takeHandled reports whether a pass has handled the deletion of the object, and removes that record.
-func (d *disappeared) takeHandled(uid types.UID) bool {
+func (d *disappearedObjects) takeHandled(uid types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	handled := d.handled[uid]
@@ -61,9 +61,9 @@ func (d *disappeared) takeHandled(uid types.UID) bool {
 // callForDisappeared calls the optional deletion handlers of the deleted objects with this name. There can be several,
 // if an object was created again under the same name.
 func (c *Controller) callForDisappeared(ctx context.Context, key types.NamespacedName) {
-	for _, e := range c.disappeared.waiting.TakeAll(key) {
+	for _, e := range c.disappearedObjects.deletedObjects.TakeAll(key) {
 		uid := e.Object.GetUID()
-		if c.disappeared.takeHandled(uid) {
+		if c.disappearedObjects.takeHandled(uid) {
 			continue
 		}
 		log := logging.OfObject(c.log, key, uid)

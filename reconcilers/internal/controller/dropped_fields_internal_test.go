@@ -24,8 +24,8 @@ func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 	gadgets.Kind, gadgets.Plural = "Gadget", "gadgets"
 	first := 0
 	for n := range 2 {
-		deps.writerFor(widgets).Observer.Dropped(ctx, []diff.Path{{"status", "a"}, {"status", "b"}})
-		deps.writerFor(gadgets).Observer.Dropped(ctx, []diff.Path{{"status", "a"}})
+		deps.writerFor(widgets).Observer.ReportDropped(ctx, []diff.Path{{"status", "a"}, {"status", "b"}})
+		deps.writerFor(gadgets).Observer.ReportDropped(ctx, []diff.Path{{"status", "a"}})
 		if n == 0 {
 			first = len(logged)
 		}

@@ -29,7 +29,7 @@ func (l countingDiffbase) Build(body map[string]any, extra []diff.Path) (diffbas
 }
 
 // requireEvaluations checks the number of evaluations since the last check, and resets the counter.
-func (w *world) requireEvaluations(when string, count *int, want int) {
+func (w *objectFixture) requireEvaluations(when string, count *int, want int) {
 	w.t.Helper()
 	if *count != want {
 		w.t.Errorf("%s: %d evaluations, want %d", when, *count, want)
@@ -38,7 +38,7 @@ func (w *world) requireEvaluations(when string, count *int, want int) {
 }
 
 // countEvaluations installs the counter of evaluations and returns it.
-func (w *world) countEvaluations() *int {
+func (w *objectFixture) countEvaluations() *int {
 	count := new(int)
 	w.controller.changes.Lens.Diffbase = countingDiffbase{w.controller.changes.Lens.Diffbase, count}
 	return count
@@ -49,14 +49,14 @@ func (w *world) countEvaluations() *int {
 func TestEventsOfOurOwnWrites(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		play   func(w *world, count *int)
+		play   func(w *objectFixture, count *int)
 	}{
 		"Echo": {
 			reason: "the event of an own write does not evaluate the object",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				w.pass()
 				w.requireEvaluations("the creation", count, 1)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireEvaluations("the event of the creation", count, 0)
 				w.requireForgotten("after its event")
@@ -66,8 +66,8 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 		},
 		"EchoDuringThePass": {
 			reason: "an own write whose event arrives during the pass is not evaluated again",
-			play: func(w *world, count *int) {
-				w.controller.store = changingStore{w.cache, w.deliver, nothing}
+			play: func(w *objectFixture, count *int) {
+				w.controller.store = changingStore{w.cache, w.updateCache, nothing}
 				w.pass()
 				w.requireEvaluations("the creation", count, 1)
 				w.pass()
@@ -77,34 +77,34 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 		},
 		"EditedByOthers": {
 			reason: "an event that includes an edit by others is evaluated",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				w.pass()
 				w.edit(`{"spec":{"size":2}}`)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireEvaluations("both together", count, 2)
 				w.requireCalls("both together", "c", "u")
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireEvaluations("the event of the update", count, 0)
 			},
 		},
 		"EarlierEvents": {
 			reason: "events from before an own write are not evaluated, and its echo is still expected",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				w.pass()
 				w.pass()
 				w.requireEvaluations("the creation", count, 1)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireEvaluations("the event of the creation", count, 0)
 			},
 		},
 		"Woken": {
 			reason: "a requested pass runs, for example after a background handler ended",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				w.pass()
-				w.deliver()
+				w.updateCache()
 				w.controller.objects.RequestPass(request.NamespacedName)
 				w.pass()
 				w.requireEvaluations("the creation and the requested pass", count, 2)
@@ -114,9 +114,9 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 		},
 		"WokenDuringThePass": {
 			reason: "a pass that is requested during another pass runs after it",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				wake := func() { w.controller.objects.RequestPass(request.NamespacedName) }
-				w.controller.store = changingStore{w.cache, w.deliver, wake}
+				w.controller.store = changingStore{w.cache, w.updateCache, wake}
 				w.pass()
 				w.controller.store = w.cache
 				w.pass()
@@ -125,9 +125,9 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 		},
 		"NextRun": {
 			reason: "a new run evaluates every object, to restart its background handlers",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				w.pass()
-				w.deliver()
+				w.updateCache()
 				w.controller.beginMemory()
 				w.pass()
 				w.requireEvaluations("the creation and the new listing", count, 2)
@@ -135,11 +135,11 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 		},
 		"AnotherOne": {
 			reason: "an event of another object with the same name is not an echo",
-			play: func(w *world, count *int) {
+			play: func(w *objectFixture, count *int) {
 				w.pass()
 				w.version--
 				w.create("u2")
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireEvaluations("two creations", count, 2)
 				w.requireCalls("two creations", "c", "c")
@@ -149,7 +149,7 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
-			w := newWorld(t, creating("c"), &handlers.Handler{ID: "u", Reason: cause.Update})
+			w := newObjectFixture(t, newCreateHandler("c"), &handlers.Handler{ID: "u", Reason: cause.Update})
 			tc.play(w, w.countEvaluations())
 		})
 	}
@@ -162,14 +162,14 @@ func TestPassesForEvents(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		more   []*handlers.Handler
-		before func(w *world)
+		before func(w *objectFixture)
 		event  string
 		want   bool
 	}{
 		"Echo": {reason: "an echo requests no pass", event: "MODIFIED"},
 		"Earlier": {
 			reason: "an event from before an own write requests no pass", event: "MODIFIED",
-			before: func(w *world) { w.controller.NoteEvent("MODIFIED", w.known()) },
+			before: func(w *objectFixture) { w.controller.NoteEvent("MODIFIED", w.cached()) },
 		},
 		"Observed": {
 			reason: "event handlers get every event, including echoes",
@@ -177,39 +177,39 @@ func TestPassesForEvents(t *testing.T) {
 		},
 		"Edited": {
 			reason: "an event with a later write by others requests a pass",
-			before: func(w *world) { w.edit(`{"spec":{"size":2}}`) }, event: "MODIFIED", want: true,
+			before: func(w *objectFixture) { w.edit(`{"spec":{"size":2}}`) }, event: "MODIFIED", want: true,
 		},
 		"Running": {
 			reason: "an event during a pass is decided at the end of that pass",
-			before: func(w *world) { w.controller.objects.BeginPass("u1") }, event: "MODIFIED",
+			before: func(w *objectFixture) { w.controller.objects.BeginPass("u1") }, event: "MODIFIED",
 		},
 		"RunningObserved": {
 			reason: "event handlers get every event, also during a pass",
 			more:   []*handlers.Handler{watching()},
-			before: func(w *world) { w.controller.objects.BeginPass("u1") }, event: "MODIFIED", want: true,
+			before: func(w *objectFixture) { w.controller.objects.BeginPass("u1") }, event: "MODIFIED", want: true,
 		},
 		"Deleted": {reason: "a deletion is never an echo", event: "DELETED", want: true},
 		"NextRun": {
 			reason: "a new run requests a pass, as background handlers start again",
-			before: func(w *world) { w.controller.beginMemory() }, want: true,
+			before: func(w *objectFixture) { w.controller.beginMemory() }, want: true,
 		},
 		"OnceAgain": {
 			reason: "only the first event of an own write is an echo",
-			before: func(w *world) {
-				w.deliver()
-				w.controller.NoteEvent("MODIFIED", w.known())
+			before: func(w *objectFixture) {
+				w.updateCache()
+				w.controller.NoteEvent("MODIFIED", w.cached())
 			}, event: "MODIFIED", want: true,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(tc.more, creating("c"))...)
+			w := newObjectFixture(t, append(tc.more, newCreateHandler("c"))...)
 			w.pass()
 			if tc.before != nil {
 				tc.before(w)
 			}
-			w.deliver()
-			if pass := w.controller.NoteEvent(tc.event, w.known()); pass != tc.want {
+			w.updateCache()
+			if pass := w.controller.NoteEvent(tc.event, w.cached()); pass != tc.want {
 				t.Errorf("%s: a pass is requested: %v", tc.reason, pass)
 			}
 		})
@@ -219,28 +219,29 @@ func TestPassesForEvents(t *testing.T) {
 // TestPassesForEventsOfAPass shows that an event during a pass requests the next one at its end, unless the pass has
 // written that state itself. The event of a write can arrive before the response of the API server.
 func TestPassesForEventsOfAPass(t *testing.T) {
-	edited := func(patch string) func(w *world) {
-		return func(w *world) {
+	edited := func(patch string) func(w *objectFixture) {
+		return func(w *objectFixture) {
 			w.edit(patch)
-			w.deliverEvent()
+			w.updateCacheWithEvent()
 		}
 	}
 	change, deletion := source.PriorityChange, source.PriorityDeletion
 	tests := map[string]struct {
 		reason string
-		during func(w *world) // runs while the create handler runs
-		wrote  func(w *world) // runs between the write and its response
-		want   *int           // the priority of the requested pass
+		during func(w *objectFixture) // runs while the create handler runs
+		wrote  func(w *objectFixture) // runs between the write and its response
+		want   *int                   // the priority of the requested pass
 	}{
 		"Nothing": {reason: "without an event no pass is requested"},
-		"Echo":    {reason: "an echo before the response requests no pass", wrote: (*world).deliverEvent},
+		"Echo": {reason: "an echo before the response requests no pass",
+			wrote: (*objectFixture).updateCacheWithEvent},
 		"Before": {reason: "an edit that is part of the response requests no pass",
 			during: edited(`{"status":{"seen":true}}`)},
 		"Change": {reason: "a change that needs a handler requests a pass",
 			during: edited(`{"spec":{"size":2}}`), want: &change},
 		"ChangeAndEcho": {
 			reason: "an echo that includes a change by others requests a pass", want: &change,
-			during: edited(`{"spec":{"size":2}}`), wrote: (*world).deliverEvent,
+			during: edited(`{"spec":{"size":2}}`), wrote: (*objectFixture).updateCacheWithEvent,
 		},
 		"After": {reason: "an edit that is not part of the response requests a pass",
 			wrote: edited(`{"spec":{"size":2}}`), want: &change},
@@ -250,15 +251,15 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 		},
 		"Failure": {
 			reason: "a failed write does not lose a change that arrived during the pass",
-			during: func(w *world) {
+			during: func(w *objectFixture) {
 				edited(`{"spec":{"size":2}}`)(w)
-				w.refuse = unavailable()
+				w.writeErr = unavailable()
 			},
 			want: &change,
 		},
 		"Panic": {
 			reason: "a panic does not lose a change that arrived during the pass",
-			during: func(w *world) {
+			during: func(w *objectFixture) {
 				edited(`{"spec":{"size":2}}`)(w)
 				w.controller.store = nil
 			},
@@ -268,14 +269,14 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
-			creating := creating("c")
-			w := newWorld(t, creating, &handlers.Handler{ID: "u", Reason: cause.Update})
+			creating := newCreateHandler("c")
+			w := newObjectFixture(t, creating, &handlers.Handler{ID: "u", Reason: cause.Update})
 			waiting := w.queue()
 			if tc.during != nil {
 				creating.Call = func(context.Context, *handlers.Invocation) error { tc.during(w); return nil }
 			}
 			if tc.wrote != nil {
-				w.wrote = func() { w.wrote = nil; tc.wrote(w) }
+				w.afterWrite = func() { w.afterWrite = nil; tc.wrote(w) }
 			}
 			if _, _, err := w.controller.runRequestSafely(t.Context(), request); (err != nil) != (name == "Panic") {
 				t.Errorf("the pass ended with %v", err)
@@ -296,7 +297,7 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 
 // TestEchoesAreNotDecoded shows that an echo is not decoded: a damaged one is not reported.
 func TestEchoesAreNotDecoded(t *testing.T) {
-	w := newWorld(t, creating("c"))
+	w := newObjectFixture(t, newCreateHandler("c"))
 	w.pass()
 	text := `{"metadata":{"namespace":"ns","name":"a","uid":"u1","resourceVersion":"2"},"spec":nul}`
 	damaged, err := compact.New([]byte(text), metav1.TypeMeta{Kind: "Widget"})
@@ -306,10 +307,10 @@ func TestEchoesAreNotDecoded(t *testing.T) {
 	if err := w.cache.Update(damaged); err != nil {
 		t.Fatal(err)
 	}
-	if w.pass(); len(w.logged) > 0 {
-		t.Errorf("the echo was decoded: %q", w.logged)
+	if w.pass(); len(w.logLines) > 0 {
+		t.Errorf("the echo was decoded: %q", w.logLines)
 	}
-	if w.pass(); len(w.logged) == 0 {
+	if w.pass(); len(w.logLines) == 0 {
 		t.Error("the object can be decoded, so this test shows nothing")
 	}
 }
@@ -317,13 +318,13 @@ func TestEchoesAreNotDecoded(t *testing.T) {
 // TestEchoesBesideRetries shows that the event of a write does not remove the queued next attempt.
 func TestEchoesBesideRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flaky := creating("c")
+		flaky := newCreateHandler("c")
 		flaky.Call = func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }
 		backoff, once := 10*time.Second, 2
 		flaky.Policy = handlers.Policy{Backoff: &backoff, Retries: &once}
-		w := newWorld(t, flaky)
+		w := newObjectFixture(t, flaky)
 		w.requireRequeue("the first attempt", 10*time.Second)
-		w.deliver()
+		w.updateCache()
 		w.requireRequeue("the event of its write", 10*time.Second)
 		time.Sleep(10 * time.Second)
 		w.pass()

@@ -13,27 +13,27 @@ import (
 // TestWritesOfEventHandlers shows that changes by event handlers are written once, and not at all to a deleted object.
 func TestWritesOfEventHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
+		s := newKindFixture(t)
 		gone := false
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
+		s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
 			if gone {
-				s.server.Discard(stored, "a", "x")
+				s.server.Discard(serverResource, "a", "x")
 				time.Sleep(100 * time.Millisecond) // until the deletion reaches the cache
 			}
-			return c.Writes.AddTransform(func(body map[string]any) error {
+			return c.Writer.AddTransform(func(body map[string]any) error {
 				body["data"] = map[string]any{"seen": "yes"}
 				return nil
 			})
 		})
 		s.run()
 		s.create("a", "x")
-		s.want("an own write is another event", "e x", "e x")
-		data, _ := s.server.Object(stored, "a", "x")["data"].(map[string]any)
+		s.requireCalls("an own write is another event", "e x", "e x")
+		data, _ := s.server.Object(serverResource, "a", "x")["data"].(map[string]any)
 		if data["seen"] != "yes" {
 			t.Errorf("the written data is %v", data)
 		}
 		s.connection.DrainRequests()
-		s.change(func() { gone = true })
+		s.withLock(func() { gone = true })
 		s.edit("a", "x", `{"data":{"seen":"no"}}`)
 		for _, r := range s.connection.DrainRequests() {
 			if r.Verb == "patch" {
@@ -47,14 +47,14 @@ func TestWritesOfEventHandlers(t *testing.T) {
 // written nor an error.
 func TestEventsOfAShortLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
+		s := newKindFixture(t)
 		s.deps.Settings.Workers = 1
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
+		s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
 			if name(c) == "busy" {
 				time.Sleep(10 * time.Second)
 				return nil
 			}
-			return c.Writes.AddTransform(func(body map[string]any) error {
+			return c.Writer.AddTransform(func(body map[string]any) error {
 				body["data"] = map[string]any{"seen": "yes"}
 				return nil
 			})
@@ -63,10 +63,10 @@ func TestEventsOfAShortLife(t *testing.T) {
 		s.create("a", "busy")
 		s.create("a", "x")
 		s.remove("a", "x")
-		s.want("while the only worker is busy", "e busy")
+		s.requireCalls("while the only worker is busy", "e busy")
 		time.Sleep(20 * time.Second)
-		s.want("when the worker is free again", "e x", "e x")
-		if lines := s.lines(`"error"=`); len(lines) > 0 {
+		s.requireCalls("when the worker is free again", "e x", "e x")
+		if lines := s.linesWith(`"error"=`); len(lines) > 0 {
 			t.Errorf("errors are logged: %v", lines)
 		}
 		for _, r := range s.connection.DrainRequests() {
@@ -80,20 +80,20 @@ func TestEventsOfAShortLife(t *testing.T) {
 // TestTooManyEvents shows that events are dropped and logged if an object changes faster than its event handlers run.
 func TestTooManyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
+		s := newKindFixture(t)
+		s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
 			time.Sleep(time.Hour)
 			return nil
 		})
 		stop := s.run()
 		s.create("a", "x")
-		if lines := s.lines("Dropped the oldest event"); len(lines) > 0 {
+		if lines := s.linesWith("Dropped the oldest event"); len(lines) > 0 {
 			t.Errorf("an event is dropped too early: %q", lines)
 		}
 		for n := range 260 {
 			s.edit("a", "x", fmt.Sprintf(`{"data":{"n":"%d"}}`, n))
 		}
-		lines := s.lines("Dropped the oldest event")
+		lines := s.linesWith("Dropped the oldest event")
 		if len(lines) != 4 || !strings.Contains(lines[0], `"name"="x"`) {
 			t.Errorf("want one line for each of four dropped events, got %q", lines)
 		}

@@ -17,10 +17,10 @@ import (
 func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	// WithoutCancel keeps the values of the context, such as the logger, but not its end.
 	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	c.passing = passing
+	c.passContext = passing
 	ended := make(chan struct{})
 	last := grace{ended: ended, abandoned: c.deps.Abandoned,
-		fruitless: c.deps.writePermission(c.scope.Namespace).Done()}
+		permissionEnded: c.deps.writePermission(c.scope.Namespace).Done()}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
 		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
@@ -43,7 +43,7 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 // grace describes how long running handlers may finish: until all have ended, until the manager stops waiting for the
 // operator, or until writing is not permitted any more.
 type grace struct {
-	ended, abandoned, fruitless <-chan struct{}
+	ended, abandoned, permissionEnded <-chan struct{}
 }
 
 // waitForEnd blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel
@@ -56,7 +56,7 @@ func (g grace) waitForEnd(timeout time.Duration, interrupted <-chan struct{}) bo
 		return true
 	case <-g.ended:
 	case <-g.abandoned:
-	case <-g.fruitless:
+	case <-g.permissionEnded:
 	case <-timer.C:
 	}
 	return false

@@ -22,7 +22,7 @@ import (
 // newKind returns the settings and services that the handlers of one kind share.
 func (c *Controller) newKind() kind.HandledKind {
 	return kind.HandledKind{
-		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Place: c.workers.occupation, Gate: c.turn.Gate,
+		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Slot: c.workers.occupation, Gate: c.turn.Gate,
 		Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Journal: c.journal,
 	}
@@ -33,8 +33,8 @@ func newChanges(deps *Dependencies, of kind.HandledKind, own []*adapters.Handler
 	s, families, r := deps.Settings, adapters.ByFamily(own), *of.Resource
 	// A nil *Children in the interface would not compare equal to nil.
 	var waits changes.Waits
-	if deps.Owned != nil {
-		waits = deps.Owned
+	if deps.Children != nil {
+		waits = deps.Children
 	}
 	// Only the annotation storage can bind the memory to the uid of its object; the zero value of other storages names
 	// no annotation for that.
@@ -42,10 +42,10 @@ func newChanges(deps *Dependencies, of kind.HandledKind, own []*adapters.Handler
 	// A renamed handler finds its progress under its former ids.
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
 	return &changes.ChangeHandling{
-		HandledKind: of, Waits: waits, Restored: &sync.Map{},
-		Handlers: families.Changing, Conditions: deps.conditionsFor(r, families.Reporting), Lens: lensOf(s, r, own),
-		Interim:    changes.NewInterim(s.Prefix, essences.Bound),
-		Dependents: deps.Dependents, Sight: widestSight(families),
+		HandledKind: of, Waits: waits, IneffectivePatchLabels: &sync.Map{},
+		Handlers: families.Changing, Conditions: deps.conditionsFor(r, families.Condition), Lens: lensOf(s, r, own),
+		InterimStorage: changes.NewInterimStorage(s.Prefix, essences.Bound),
+		Dependents:     deps.Dependents, Sight: widestSight(families),
 	}
 }
 
@@ -65,7 +65,7 @@ func renamedIn(all []*adapters.HandlerChain) storages.Renamed {
 // widestSight returns which part of an object the passes depend on: the largest part that any of the handlers reads.
 func widestSight(families adapters.Families) requirements.Sight {
 	sees := requirements.SeesEssence
-	for _, h := range slices.Concat(families.Changing, families.Spawning, families.Tending) {
+	for _, h := range slices.Concat(families.Changing, families.Background, families.Child) {
 		sees = min(sees, h.Description.CriteriaSight())
 	}
 	return sees
@@ -81,29 +81,29 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.HandlerCh
 		}
 	}
 	lens := &cause.Lens{
-		Diffbase: s.Diffbase, Progress: s.Progress, Prefix: s.Prefix, Extra: extra,
+		Diffbase: s.Diffbase, Progress: s.Progress, Prefix: s.Prefix, ExtraPaths: extra,
 		Redaction: sharedRedaction(s.Digests, r, own),
 	}
 	// Conditions are our own writes to the status, and must not count as changes.
-	if len(adapters.ByFamily(own).Reporting) > 0 {
+	if len(adapters.ByFamily(own).Condition) > 0 {
 		lens.Hide = conditionTypesOf(s, r).WithoutConditions
 	}
 	return lens
 }
 
 // secrets is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
-var secrets = schema.GroupKind{Kind: "Secret"}
+var secretKind = schema.GroupKind{Kind: "Secret"}
 
 // sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of
 // them redacts is redacted for all.
 func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.HandlerChain) cause.Redaction {
 	kept := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
-	if d.Secrets && r.GroupKind() == secrets {
+	if d.Secrets && r.GroupKind() == secretKind {
 		kept.Paths = []diff.Path{nil} // the empty path is the whole object
 		return kept
 	}
 	for _, h := range own {
-		for _, path := range h.Description.Redacted {
+		for _, path := range h.Description.RedactedPaths {
 			if !slices.ContainsFunc(kept.Paths, func(other diff.Path) bool { return slices.Equal(other, path) }) {
 				kept.Paths = append(kept.Paths, path)
 			}

@@ -38,8 +38,8 @@ import (
 )
 
 const (
-	prefix  = "op.example.org"
-	handled = prefix + "/last-handled-configuration"
+	prefix         = "op.example.org"
+	lastHandledKey = prefix + "/last-handled-configuration"
 )
 
 var widgets = discovery.Resource{
@@ -50,8 +50,8 @@ var widgets = discovery.Resource{
 
 // api is an API server with one object, which reaches the cache when the test says so.
 type api struct {
-	refuse error  // the error of all writes, or nil
-	wrote  func() // runs between a write and its response
+	writeErr   error  // the error of all writes, or nil
+	afterWrite func() // runs between a write and its response
 
 	mu      sync.Mutex
 	object  map[string]any
@@ -65,20 +65,20 @@ func (a *api) Get(_ context.Context, _ types.NamespacedName, take func([]byte) e
 	if a.object == nil {
 		return notFound()
 	}
-	return take(texted(a.object))
+	return take(encodeObject(a.object))
 }
 
 func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.RawPatch, take func([]byte) error) error {
 	defer func() {
-		if a.wrote != nil {
-			a.wrote()
+		if a.afterWrite != nil {
+			a.afterWrite()
 		}
 	}()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.writes++
-	if a.refuse != nil {
-		return a.refuse
+	if a.writeErr != nil {
+		return a.writeErr
 	}
 	if a.object == nil {
 		return notFound()
@@ -86,10 +86,10 @@ func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.RawPa
 	if r.Status {
 		panic("the kind has no status subresource")
 	}
-	return take(texted(a.merge(r.Data)))
+	return take(encodeObject(a.merge(r.Data)))
 }
 
-func texted(object map[string]any) []byte {
+func encodeObject(object map[string]any) []byte {
 	text, err := json.Marshal(object)
 	if err != nil {
 		panic(err)
@@ -137,31 +137,32 @@ func unavailable() error {
 	}
 }
 
-// world is one kind with one object, its cache and its handlers.
-type world struct {
+// objectFixture is one kind with one object, its cache and its handlers.
+type objectFixture struct {
 	*api
 	t          testing.TB
 	controller *Controller
 	cache      toolscache.Indexer
 
-	mu     sync.Mutex
-	calls  []string
-	logged []string
+	mu       sync.Mutex
+	calls    []string
+	logLines []string
 }
 
 var request = source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
 
-// newWorld puts the object into the server and the cache. Handlers record their calls; a test may set more.
-func newWorld(t testing.TB, own ...*handlers.Handler) *world {
+// newObjectFixture puts the object into the server and the cache. Handlers record their calls; a test may set more.
+func newObjectFixture(t testing.TB, own ...*handlers.Handler) *objectFixture {
 	t.Helper()
-	w := &world{t: t, api: &api{}, cache: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}
+	w := &objectFixture{t: t, api: &api{}, cache: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc,
+		toolscache.Indexers{})}
 	for _, h := range own {
 		if h.Call == nil {
 			h.Call = func(context.Context, *handlers.Invocation) error { return nil }
 		}
 		act := h.Call
 		h.Call = func(ctx context.Context, c *handlers.Invocation) error {
-			w.note(h.ID)
+			w.recordCall(h.ID)
 			return act(ctx, c)
 		}
 	}
@@ -170,7 +171,7 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
 		}.WithDefaults(),
-		Log: w.log(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
+		Log: w.errorLogger(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
 		Writer: patching.PatchWriter{Client: w.api},
 	}
 	var all []*adapters.HandlerChain
@@ -180,17 +181,17 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	w.controller = newController(deps, Turn{}, widgets, "", all, newWorkers(deps, widgets))
 	w.controller.store = w.cache
 	w.create("u1")
-	w.deliver()
+	w.updateCache()
 	return w
 }
 
-// known returns the cached object.
-func (w *world) known() *compact.CachedObject {
+// cached returns the cached object.
+func (w *objectFixture) cached() *compact.CachedObject {
 	return w.controller.cachedObject(request.NamespacedName)
 }
 
 // create puts a new object into the server, but not into the cache.
-func (w *world) create(uid string) {
+func (w *objectFixture) create(uid string) {
 	w.version++
 	w.object = map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1)},
@@ -200,8 +201,8 @@ func (w *world) create(uid string) {
 	}
 }
 
-// deliver updates the cache to the state of the server.
-func (w *world) deliver() {
+// updateCache updates the cache to the state of the server.
+func (w *objectFixture) updateCache() {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
 	var obj *compact.CachedObject
@@ -222,40 +223,42 @@ func (w *world) deliver() {
 	}
 }
 
-// deliverEvent updates the cache and delivers the event.
-func (w *world) deliverEvent() {
-	w.deliver()
-	w.controller.NoteEvent("MODIFIED", w.known())
+// updateCacheWithEvent updates the cache and delivers the event.
+func (w *objectFixture) updateCacheWithEvent() {
+	w.updateCache()
+	w.controller.NoteEvent("MODIFIED", w.cached())
 }
 
 // queue installs a queue, which receives the requested passes.
-func (w *world) queue() *source.PriorityQueue {
+func (w *objectFixture) queue() *source.PriorityQueue {
 	limiter := workqueue.DefaultTypedControllerRateLimiter[source.Request]()
-	waiting := source.NewQueue(w.controller.workers.places, limiter)
+	waiting := source.NewQueue(w.controller.workers.slots, limiter)
 	w.t.Cleanup(waiting.ShutDown)
 	w.controller.queue.Store(waiting)
 	return waiting
 }
 
-func (w *world) note(id string) {
+func (w *objectFixture) recordCall(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls = append(w.calls, id)
 }
 
-// log keeps errors only, which have no level. Other lines do not matter here.
-func (w *world) log() logr.Logger {
+// errorLogger keeps errors only, which have no level. Other lines do not matter here.
+func (w *objectFixture) errorLogger() logr.Logger {
 	return logkeys.Unique(w.t, funcr.New(func(_, line string) {
 		if w.mu.Lock(); !strings.Contains(line, `"level"=`) {
-			w.logged = append(w.logged, line)
+			w.logLines = append(w.logLines, line)
 		}
 		w.mu.Unlock()
 	}, funcr.Options{}))
 }
 
-func creating(id string) *handlers.Handler { return &handlers.Handler{ID: id, Reason: cause.Create} }
+func newCreateHandler(id string) *handlers.Handler {
+	return &handlers.Handler{ID: id, Reason: cause.Create}
+}
 
-func resuming(id string) *handlers.Handler { return &handlers.Handler{ID: id, Initial: true} }
+func newResumeHandler(id string) *handlers.Handler { return &handlers.Handler{ID: id, Initial: true} }
 
 func explain(t *testing.T, reason string) {
 	if t.Failed() {

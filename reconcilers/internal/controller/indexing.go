@@ -24,9 +24,9 @@ func RunIndexing(
 	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.HandlerChain,
 ) {
-	s := &scopes{
+	s := &namespaceControllers{
 		deps: deps, turn: Turn{Readiness: readiness}, resource: r, handlers: own, workers: newWorkers(deps, r),
-		indexing: true, running: map[string]scope{},
+		indexing: true, byNamespace: map[string]namespaceController{},
 	}
 	s.followNamespaces(ctx, namespaces)
 }
@@ -81,8 +81,8 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	var listing sync.WaitGroup
 	defer listing.Wait()
 	defer cancel()
-	informed := &source.Informed{
-		Informer: informer, Events: source.Events{Watcher: indexOnly{c}}, Listed: c.finishIndexListing,
+	informed := &source.InformerSource{
+		Informer: informer, Events: source.Events{Observer: indexOnly{c}}, OnListed: c.finishIndexListing,
 	}
 	if err := informed.Start(ctx, nil); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
@@ -126,7 +126,7 @@ func (c indexOnly) NoteEvent(eventType string, obj source.Object) (pass bool) {
 		eventType = "DELETED"
 	}
 	if eventType == "DELETED" && c.selector != nil {
-		eventType = indexes.Left // with a selector, the object may only have stopped matching
+		eventType = indexes.EventLeft // with a selector, the object may only have stopped matching
 	}
 	if c.feed.HandleEvent(eventType, obj) && eventType == "DELETED" {
 		c.forgetObjects([]types.UID{obj.GetUID()})

@@ -21,17 +21,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 )
 
-// catalogue is a site with an index of the names of objects, each with its label.
-type catalogue struct {
-	*site
-	index     *indexes.ObjectIndex
-	readiness *indexes.Readiness
-	fails     error // the error of lists and watches
-	once      bool  // the error applies to the next of them only
+// indexFixture is a site with an index of the names of objects, each with its label.
+type indexFixture struct {
+	*kindFixture
+	index        *indexes.ObjectIndex
+	readiness    *indexes.Readiness
+	listWatchErr error // the error of lists and watches
+	failsOnce    bool  // the error applies to the next of them only
 }
 
-func newCatalogue(t *testing.T) *catalogue {
-	c := &catalogue{site: newSite(t), index: indexes.New(), readiness: indexes.NewReadiness()}
+func newIndexFixture(t *testing.T) *indexFixture {
+	c := &indexFixture{kindFixture: newKindFixture(t), index: indexes.New(), readiness: indexes.NewReadiness()}
 	c.turn.Readiness = c.readiness
 	c.connection.Before = func(_ context.Context, r memapi.Request) error {
 		c.mu.Lock()
@@ -39,16 +39,16 @@ func newCatalogue(t *testing.T) *catalogue {
 		if r.Verb != "list" && r.Verb != "watch" {
 			return nil
 		}
-		err := c.fails
-		if c.once {
-			c.fails = nil
+		err := c.listWatchErr
+		if c.failsOnce {
+			c.listWatchErr = nil
 		}
 		return err
 	}
 	c.handlers = []*adapters.HandlerChain{adapters.New(&handlers.Handler{
 		ID: "i", Family: handlers.Indexing, Index: &handlers.IndexWork{
-			Into: c.index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
-				c.note(name(call) + " " + call.Cause.Type)
+			Store: c.index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
+				c.recordCall(name(call) + " " + call.Cause.EventType)
 				return map[any]any{name(call): labelOf(call.Cause.Body())}, false, nil
 			},
 		},
@@ -58,16 +58,16 @@ func newCatalogue(t *testing.T) *catalogue {
 }
 
 // startIndexing fills the index as a replica that does not lead.
-func (c *catalogue) startIndexing() (stop func(error)) {
-	return c.begin(func(ctx context.Context) {
-		controller.RunIndexing(ctx, c.deps, c.readiness, resource, c.live, c.handlers)
+func (c *indexFixture) startIndexing() (stop func(error)) {
+	return c.startRun(func(ctx context.Context) {
+		controller.RunIndexing(ctx, c.deps, c.readiness, resource, c.liveNamespaces, c.handlers)
 	})
 }
 
-func (c *catalogue) fail(err error) { c.change(func() { c.fails = err }) }
+func (c *indexFixture) setListWatchErr(err error) { c.withLock(func() { c.listWatchErr = err }) }
 
 // requireIndex compares the entries of the index, and whether handlers may rely on it.
-func (c *catalogue) requireIndex(when string, ready bool, want ...string) {
+func (c *indexFixture) requireIndex(when string, ready bool, want ...string) {
 	c.t.Helper()
 	synctest.Wait()
 	var got []string
@@ -86,27 +86,27 @@ func (c *catalogue) requireIndex(when string, ready bool, want ...string) {
 func TestIndex(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		play   func(c *catalogue, stop func(error))
+		play   func(c *indexFixture, stop func(error))
 	}{
 		"Events": {
-			"the index follows creations, edits and deletions", func(c *catalogue, _ func(error)) {
+			"the index follows creations, edits and deletions", func(c *indexFixture, _ func(error)) {
 				c.create("a", "y")
 				c.edit("a", "x", `{"metadata":{"labels":{"l":"2"}}}`)
 				c.requireIndex("after a creation and an edit", true, "x=2", "y")
 				c.remove("a", "x")
 				c.requireIndex("after a deletion", true, "y")
 				c.requireDeletions("the memo of the deleted object", 1)
-				c.want("index functions get the type of the event", "x ", "y ADDED", "x MODIFIED")
+				c.requireCalls("index functions get the type of the event", "x ", "y ADDED", "x MODIFIED")
 			},
 		},
 		"Replaced": {
-			"an object that replaced another one of its name is indexed as new", func(c *catalogue, _ func(error)) {
-				c.fail(unavailable())
+			"an object that replaced another one of its name is indexed as new", func(c *indexFixture, _ func(error)) {
+				c.setListWatchErr(unavailable())
 				time.Sleep(20 * time.Minute) // longer than any watch
 				c.remove("a", "x")
 				c.create("a", "x")
 				c.server.Compact()
-				c.fail(nil)
+				c.setListWatchErr(nil)
 				time.Sleep(2 * time.Minute)
 				c.requireIndex("after a list with the new object", true, "x")
 				c.requireDeletions("the first object", 1)
@@ -114,37 +114,37 @@ func TestIndex(t *testing.T) {
 		},
 		"GoneUnseen": {
 			"an object that was deleted without a watch is removed by the next list",
-			func(c *catalogue, _ func(error)) {
-				c.fail(unavailable())
+			func(c *indexFixture, _ func(error)) {
+				c.setListWatchErr(unavailable())
 				time.Sleep(20 * time.Minute)
 				c.remove("a", "x")
 				c.server.Compact()
-				c.fail(nil)
+				c.setListWatchErr(nil)
 				time.Sleep(2 * time.Minute)
 				c.requireIndex("after the next list", true)
 				c.requireDeletions("the deleted object", 1)
 			},
 		},
 		"Relisted": {
-			"unchanged objects are not indexed again by another list", func(c *catalogue, _ func(error)) {
-				c.take(&c.calls)
-				c.change(func() { c.fails, c.once = apierrors.NewResourceExpired("too old"), true })
+			"unchanged objects are not indexed again by another list", func(c *indexFixture, _ func(error)) {
+				c.takeAll(&c.calls)
+				c.withLock(func() { c.listWatchErr, c.failsOnce = apierrors.NewResourceExpired("too old"), true })
 				time.Sleep(20 * time.Minute) // longer than any watch
-				c.want("after another list")
-				if c.fails != nil {
+				c.requireCalls("after another list")
+				if c.listWatchErr != nil {
 					c.t.Error("no list or watch was requested")
 				}
 			},
 		},
 		"KindGone": {
-			"a kind that is not served any more has an empty index", func(c *catalogue, stop func(error)) {
+			"a kind that is not served any more has an empty index", func(c *indexFixture, stop func(error)) {
 				stop(controller.ErrRemoved)
 				c.requireIndex("after the removal of the kind", true)
 				c.requireDeletions("the object of the kind", 1)
 			},
 		},
 		"Paused": {
-			"a pause keeps the index", func(c *catalogue, stop func(error)) {
+			"a pause keeps the index", func(c *indexFixture, stop func(error)) {
 				stop(execution.ErrPaused)
 				c.requireIndex("after the pause began", true, "x")
 				c.requireDeletions("no object is forgotten", 0)
@@ -152,7 +152,7 @@ func TestIndex(t *testing.T) {
 		},
 		"TakenOver": {
 			"controllers fill the index by their own watches; after them the replica continues",
-			func(c *catalogue, _ func(error)) {
+			func(c *indexFixture, _ func(error)) {
 				stop := c.run()
 				c.connection.DrainRequests()
 				c.create("a", "y")
@@ -163,10 +163,10 @@ func TestIndex(t *testing.T) {
 			},
 		},
 		"Namespaces": {
-			"objects of namespaces that are not served are not indexed", func(c *catalogue, _ func(error)) {
+			"objects of namespaces that are not served are not indexed", func(c *indexFixture, _ func(error)) {
 				c.create("b", "z")
-				c.live.SetNames([]string{"b"})
-				c.settle()
+				c.liveNamespaces.SetNames([]string{"b"})
+				c.waitUntilSettled()
 				c.create("a", "y")
 				c.create("b", "zz")
 				if got := c.index.Get("y"); len(got) > 0 || len(c.index.Get("zz")) != 1 {
@@ -179,7 +179,7 @@ func TestIndex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
-				c := newCatalogue(t)
+				c := newIndexFixture(t)
 				c.create("a", "x")
 				stop := c.startIndexing()
 				c.requireIndex("after the start", true, "x")
@@ -206,19 +206,19 @@ func TestIndexThatCannotBeFilled(t *testing.T) {
 			apierrors.NewMethodNotSupported(schema.GroupResource{}, "list"), true},
 		"OutOfOrder": {"a temporary error blocks handlers until the index is filled", unavailable(), false},
 	} {
-		for runner, run := range map[string]func(c *catalogue){
-			"Controller": func(c *catalogue) { c.run() }, "Replica": func(c *catalogue) { c.startIndexing() },
+		for runner, run := range map[string]func(c *indexFixture){
+			"Controller": func(c *indexFixture) { c.run() }, "Replica": func(c *indexFixture) { c.startIndexing() },
 		} {
 			t.Run(name+"/"+runner, func(t *testing.T) {
 				defer explain(t, c.reason)
 				synctest.Test(t, func(t *testing.T) {
-					own := newCatalogue(t)
+					own := newIndexFixture(t)
 					own.create("a", "x")
-					own.fail(c.fails)
+					own.setListWatchErr(c.fails)
 					run(own)
 					time.Sleep(10 * time.Second)
 					own.requireIndex("while lists are refused", c.ready)
-					own.fail(nil)
+					own.setListWatchErr(nil)
 					time.Sleep(2 * time.Minute)
 					own.requireIndex("when lists succeed again", true, "x")
 				})

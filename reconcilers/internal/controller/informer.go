@@ -32,7 +32,8 @@ func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
 	if err := informer.SetWatchErrorHandlerWithContext(c.watchErrorHandler()); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
 	}
-	c.store, c.hasSynced, c.version = informer.GetIndexer(), informer.HasSynced, informer.LastSyncResourceVersion
+	c.store, c.hasSynced, c.lastSyncVersion = informer.GetIndexer(), informer.HasSynced,
+		informer.LastSyncResourceVersion
 	return informer, nil
 }
 
@@ -43,17 +44,17 @@ func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
 func (c *Controller) informerInterest() informers.WatchInterest {
 	wanted := informers.WatchInterest{
 		Namespace: c.scope.Namespace, Selector: c.selector,
-		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
+		MetadataOnly: c.decodeType == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
 	// No handler reads objects of this kind that are not children, so only their identity is kept.
-	if c.owned != nil && c.owned.idle && c.owned.lookup == nil {
-		wanted.Whole = c.owned.handling.Children.MayBeChild(c.resource.GroupKind())
+	if c.ownership != nil && c.ownership.isWatchOnly && c.ownership.lookup == nil {
+		wanted.KeepsWhole = c.ownership.handling.Children.MayBeChild(c.resource.GroupKind())
 	}
-	if c.reads == nil || wanted.Metadata {
+	if c.decodeType == nil || wanted.MetadataOnly {
 		return wanted
 	}
 	// Protobuf is only possible if the handlers decode into the type that the scheme has for this kind.
-	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.MatchesType(c.reads) {
+	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.MatchesType(c.decodeType) {
 		wanted.Kind = kind
 	}
 	return wanted
@@ -74,10 +75,10 @@ func (c *Controller) newDepartureTracker() *departures {
 func commonDecodeType(own []*adapters.HandlerChain) (typ reflect.Type) {
 	for i, h := range own {
 		switch d := h.Description; {
-		case !d.ReadsText || d.Field != nil || i > 0 && d.Type != typ:
+		case !d.ReadsText || d.Field != nil || i > 0 && d.DecodedType != typ:
 			return nil
 		default:
-			typ = d.Type
+			typ = d.DecodedType
 		}
 	}
 	return typ
@@ -93,7 +94,7 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 		NewQueue: func(
 			_ string, limiter workqueue.TypedRateLimiter[source.Request],
 		) workqueue.TypedRateLimitingInterface[source.Request] {
-			waiting := source.NewQueue(c.workers.places, limiter)
+			waiting := source.NewQueue(c.workers.slots, limiter)
 			// Enqueue needs the queue of the current run.
 			c.queue.Store(waiting)
 			return waiting

@@ -54,7 +54,7 @@ func TestWatchFailures(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, creating("c"))
+			w := newObjectFixture(t, newCreateHandler("c"))
 			requests := resync.NewRequests()
 			w.controller.deps.Resync = requests
 			failed := w.controller.watchErrorHandler()
@@ -66,8 +66,8 @@ func TestWatchFailures(t *testing.T) {
 				}
 				failed(tc.ctx, reflector, err)
 			}
-			if len(w.logged) != tc.lines {
-				t.Errorf("%s: want %d lines, got %q", tc.reason, tc.lines, w.logged)
+			if len(w.logLines) != tc.lines {
+				t.Errorf("%s: want %d lines, got %q", tc.reason, tc.lines, w.logLines)
 			}
 			if requested := len(requests) > 0; requested != tc.resync {
 				t.Errorf("%s: a resync is requested: %v", tc.reason, requested)

@@ -18,15 +18,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// later is a temporary error with its delay.
-type later time.Duration
+// retryLater is a temporary error with its delay.
+type retryLater time.Duration
 
-func (l later) Error() string             { return "not yet" }
-func (l later) RetryAfter() time.Duration { return time.Duration(l) }
+func (l retryLater) Error() string             { return "not yet" }
+func (l retryLater) RetryAfter() time.Duration { return time.Duration(l) }
 
-// measure enables the metrics of the site. The returned function reports how many changes were handled, and their total
-// latency.
-func (s *site) measure() (handled func() string) {
+// enableMetrics enables the metrics of the site. The returned function reports how many changes were handled, and their
+// total latency.
+func (s *kindFixture) enableMetrics() (handled func() string) {
 	registry := prometheus.NewRegistry()
 	var err error
 	if s.deps.Metrics, err = metrics.New(prefix, registry); err != nil {
@@ -51,13 +51,13 @@ func (s *site) measure() (handled func() string) {
 	}
 }
 
-// late summarizes the unhandled changes of all namespaces.
-func (s *site) late() string {
+// unhandledSummary summarizes the unhandled changes of all namespaces.
+func (s *kindFixture) unhandledSummary() string {
 	changes, oldest, waiting := 0, time.Duration(0), 0
 	for _, kept := range s.deps.Memory.AllScopes() {
-		late := kept.Unhandled.CurrentLate()
-		changes, oldest = changes+late.Changes, max(oldest, late.Oldest)
-		for _, n := range late.Waiting {
+		late := kept.Unhandled.CurrentUnfinished()
+		changes, oldest = changes+late.Changes, max(oldest, late.OldestAge)
+		for _, n := range late.WaitingByHandler {
 			waiting += n
 		}
 	}
@@ -74,51 +74,52 @@ func TestMeasuredChanges(t *testing.T) {
 	twice := func() func(*handlers.Invocation) error {
 		return func(c *handlers.Invocation) error {
 			if c.Retry == 0 {
-				return later(time.Minute)
+				return retryLater(time.Minute)
 			}
 			return nil
 		}
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		play   func(s *site, handled func() string)
+		play   func(s *kindFixture, handled func() string)
 	}{
 		"Success": {"a change that is handled at once is measured with a latency of zero",
-			func(s *site, handled func() string) {
-				s.handle(creating(), succeeding)
+			func(s *kindFixture, handled func() string) {
+				s.addHandler(creating(), succeed)
 				s.run()
 				s.create("a", "x")
-				if got := handled(); got != "1 in 0s" || s.late() != none {
-					s.t.Errorf("handled: %s; %s", got, s.late())
+				if got := handled(); got != "1 in 0s" || s.unhandledSummary() != none {
+					s.t.Errorf("handled: %s; %s", got, s.unhandledSummary())
 				}
 				s.edit("a", "x", `{"metadata":{"labels":{"l":"1"}}}`)
 				s.remove("a", "x")
-				if got := handled(); got != "1 in 0s" || s.late() != none {
-					s.t.Errorf("after changes that concern no handler: handled: %s; %s", got, s.late())
+				if got := handled(); got != "1 in 0s" || s.unhandledSummary() != none {
+					s.t.Errorf("after changes that concern no handler: handled: %s; %s", got, s.unhandledSummary())
 				}
 			}},
-		"Retry": {"a change with a retry is unfinished until the retry succeeds", func(s *site, handled func() string) {
-			s.handle(creating(), twice())
-			s.run()
-			s.create("a", "x")
-			if got := handled(); got != "" || s.late() != "1 changes since 1s, 1 waiting" {
-				s.t.Errorf("before the retry: handled: %s; %s", got, s.late())
-			}
-			time.Sleep(time.Minute)
-			if got := handled(); got != "1 in 60s" || s.late() != none {
-				s.t.Errorf("after the retry: handled: %s; %s", got, s.late())
-			}
-		}},
-		"Gone": {"a deleted object has no unfinished changes", func(s *site, handled func() string) {
-			s.handle(creating(), twice())
+		"Retry": {"a change with a retry is unfinished until the retry succeeds",
+			func(s *kindFixture, handled func() string) {
+				s.addHandler(creating(), twice())
+				s.run()
+				s.create("a", "x")
+				if got := handled(); got != "" || s.unhandledSummary() != "1 changes since 1s, 1 waiting" {
+					s.t.Errorf("before the retry: handled: %s; %s", got, s.unhandledSummary())
+				}
+				time.Sleep(time.Minute)
+				if got := handled(); got != "1 in 60s" || s.unhandledSummary() != none {
+					s.t.Errorf("after the retry: handled: %s; %s", got, s.unhandledSummary())
+				}
+			}},
+		"Gone": {"a deleted object has no unfinished changes", func(s *kindFixture, handled func() string) {
+			s.addHandler(creating(), twice())
 			s.run()
 			s.create("a", "x")
 			s.remove("a", "x")
-			if got := handled(); got != "" || s.late() != none {
-				s.t.Errorf("handled: %s; %s", got, s.late())
+			if got := handled(); got != "" || s.unhandledSummary() != none {
+				s.t.Errorf("handled: %s; %s", got, s.unhandledSummary())
 			}
 		}},
-		"Refused": {"a change is unfinished until its result is written", func(s *site, handled func() string) {
+		"Refused": {"a change is unfinished until its result is written", func(s *kindFixture, handled func() string) {
 			var mended atomic.Bool
 			s.connection.Before = func(_ context.Context, r memapi.Request) error {
 				if !mended.Load() && r.Verb == "patch" {
@@ -126,40 +127,40 @@ func TestMeasuredChanges(t *testing.T) {
 				}
 				return nil
 			}
-			s.handle(creating(), succeeding)
+			s.addHandler(creating(), succeed)
 			s.run()
 			s.create("a", "x")
-			if got := handled(); got != "" || s.late() != "1 changes since 1s, 0 waiting" {
-				s.t.Errorf("while writes are refused: handled: %s; %s", got, s.late())
+			if got := handled(); got != "" || s.unhandledSummary() != "1 changes since 1s, 0 waiting" {
+				s.t.Errorf("while writes are refused: handled: %s; %s", got, s.unhandledSummary())
 			}
 			mended.Store(true)
 			time.Sleep(time.Hour)
-			if got := handled(); !strings.HasPrefix(got, "1 in ") || s.late() != none {
-				s.t.Errorf("after the writes succeed: handled: %s; %s", got, s.late())
+			if got := handled(); !strings.HasPrefix(got, "1 in ") || s.unhandledSummary() != none {
+				s.t.Errorf("after the writes succeed: handled: %s; %s", got, s.unhandledSummary())
 			}
 		}},
-		"EventsOnly": {"raw events are not counted as changes", func(s *site, handled func() string) {
-			s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, succeeding)
+		"EventsOnly": {"raw events are not counted as changes", func(s *kindFixture, handled func() string) {
+			s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching}, succeed)
 			s.run()
 			s.create("a", "x")
-			if got := handled(); got != "" || s.late() != none {
-				s.t.Errorf("handled: %s; %s", got, s.late())
+			if got := handled(); got != "" || s.unhandledSummary() != none {
+				s.t.Errorf("handled: %s; %s", got, s.unhandledSummary())
 			}
 		}},
-		"Unmeasured": {"without metrics nothing is recorded", func(s *site, _ func() string) {
+		"Unmeasured": {"without metrics nothing is recorded", func(s *kindFixture, _ func() string) {
 			s.deps.Metrics = nil
-			s.handle(creating(), twice())
+			s.addHandler(creating(), twice())
 			s.run()
 			s.create("a", "x")
-			if s.late() != none {
-				s.t.Errorf("recorded without metrics: %s", s.late())
+			if s.unhandledSummary() != none {
+				s.t.Errorf("recorded without metrics: %s", s.unhandledSummary())
 			}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSite(t)
-				tc.play(s, s.measure())
+				s := newKindFixture(t)
+				tc.play(s, s.enableMetrics())
 				explain(t, tc.reason)
 			})
 		})

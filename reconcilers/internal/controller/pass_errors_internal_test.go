@@ -15,8 +15,8 @@ import (
 // that events do not shorten the delays.
 func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, creating("c"))
-		w.refuse = unavailable()
+		w := newObjectFixture(t, newCreateHandler("c"))
+		w.writeErr = unavailable()
 		for _, delay := range settings.DefaultErrorDelays[:5] {
 			w.requireRequeue("after a refused write", delay)
 			time.Sleep(delay - time.Millisecond)
@@ -27,19 +27,19 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		w.refuse = nil
+		w.writeErr = nil
 		if result := w.pass(); result.RequeueAfter != 0 {
 			t.Errorf("a successful pass requests another one: %v", result)
 		}
-		w.deliver()
-		w.edit(`{"metadata":{"annotations":{"` + handled + `":null}}}`)
-		w.deliver()
-		w.refuse = unavailable()
+		w.updateCache()
+		w.edit(`{"metadata":{"annotations":{"` + lastHandledKey + `":null}}}`)
+		w.updateCache()
+		w.writeErr = unavailable()
 		w.requireRequeue("refused again after a success", time.Second)
 		w.requireCalls("the result was kept over the failures, and the handler ran again after its record was removed",
 			"c", "c")
-		if len(w.logged) != 6 {
-			t.Errorf("want one line for each failure and none for events during the delays: %q", w.logged)
+		if len(w.logLines) != 6 {
+			t.Errorf("want one line for each failure and none for events during the delays: %q", w.logLines)
 		}
 	})
 }
@@ -47,10 +47,10 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 // TestPassSaysOnceThatAnObjectIsBlocked shows that a malformed annotation blocks its object, with one line for each
 // cause.
 func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
-	w := newWorld(t, creating("c"))
+	w := newObjectFixture(t, newCreateHandler("c"))
 	spoil := func(value string) {
-		w.edit(`{"metadata":{"annotations":{"` + handled + `":` + value + `}}}`)
-		w.deliver()
+		w.edit(`{"metadata":{"annotations":{"` + lastHandledKey + `":` + value + `}}}`)
+		w.updateCache()
 		for range 3 {
 			if result := w.pass(); result.RequeueAfter != 0 {
 				t.Errorf("a blocked object requests a pass: %v", result)
@@ -60,27 +60,27 @@ func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
 	spoil(`"{oops"`)
 	spoil(`"[1]"`)
 	w.requireCalls("while blocked")
-	if len(w.logged) != 2 || !strings.Contains(w.logged[0], "until it is changed") {
-		t.Errorf("want one line for each cause: %q", w.logged)
+	if len(w.logLines) != 2 || !strings.Contains(w.logLines[0], "until it is changed") {
+		t.Errorf("want one line for each cause: %q", w.logLines)
 	}
 	spoil("null")
 	w.requireCalls("after the annotation was removed", "c")
 	spoil(`"[1]"`)
-	if len(w.logged) != 3 {
-		t.Errorf("the same cause is not logged again after it was fixed: %q", w.logged)
+	if len(w.logLines) != 3 {
+		t.Errorf("the same cause is not logged again after it was fixed: %q", w.logLines)
 	}
 	if w.writes != 1 {
 		t.Errorf("a blocked object was patched: %d writes", w.writes)
 	}
 }
 
-// panicking is a user's storage that panics while it is broken.
-type panicking struct {
+// panickingStorage is a user's storage that panics while it is broken.
+type panickingStorage struct {
 	diffbase.Storage
 	broken *bool
 }
 
-func (p panicking) Fetch(body map[string]any) (diffbase.Essence, error) {
+func (p panickingStorage) Fetch(body map[string]any) (diffbase.Essence, error) {
 	if *p.broken {
 		panic("boo")
 	}
@@ -92,21 +92,21 @@ func (p panicking) Fetch(body map[string]any) (diffbase.Essence, error) {
 func TestPassLogsAPanicOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := true
-		w := newWorld(t, creating("c"))
+		w := newObjectFixture(t, newCreateHandler("c"))
 		lens := w.controller.changes.Lens
-		lens.Diffbase = storages.IsolateDiffbase(panicking{lens.Diffbase, &broken})
+		lens.Diffbase = storages.IsolateDiffbase(panickingStorage{lens.Diffbase, &broken})
 		for range 5 {
 			time.Sleep(w.pass().RequeueAfter)
 		}
-		if len(w.logged) != 1 || !strings.Contains(
-			w.logged[0], `"name"="a"`,
-		) || !strings.Contains(w.logged[0], `"stack"`) {
-			t.Errorf("want one line with name and stack, got %d: %v", len(w.logged), w.logged)
+		if len(w.logLines) != 1 || !strings.Contains(
+			w.logLines[0], `"name"="a"`,
+		) || !strings.Contains(w.logLines[0], `"stack"`) {
+			t.Errorf("want one line with name and stack, got %d: %v", len(w.logLines), w.logLines)
 		}
 		broken = false
 		w.pass()
 		w.requireCalls("with the storage mended", "c")
-		w.deliver()
+		w.updateCache()
 		w.pass()
 		w.requireForgotten("with the storage mended")
 	})

@@ -19,14 +19,14 @@ import (
 )
 
 // pass runs one pass and returns its result.
-func (w *world) pass() reconcile.Result {
+func (w *objectFixture) pass() reconcile.Result {
 	w.t.Helper()
 	result, _ := w.controller.runPass(w.t.Context(), request.NamespacedName)
 	return result
 }
 
 // requireRequeue runs a pass and checks after which delay it requests the next one, at the priority of retries.
-func (w *world) requireRequeue(when string, after time.Duration) {
+func (w *objectFixture) requireRequeue(when string, after time.Duration) {
 	w.t.Helper()
 	result := w.pass()
 	if result.RequeueAfter != after {
@@ -37,7 +37,7 @@ func (w *world) requireRequeue(when string, after time.Duration) {
 	}
 }
 
-func (w *world) requireCalls(when string, want ...string) {
+func (w *objectFixture) requireCalls(when string, want ...string) {
 	w.t.Helper()
 	if d := cmp.Diff(want, w.calls); d != "" {
 		w.t.Errorf("%s: calls: -want, +got:\n%s", when, d)
@@ -45,7 +45,7 @@ func (w *world) requireCalls(when string, want ...string) {
 }
 
 // requireForgotten checks that no memory of any object is kept.
-func (w *world) requireForgotten(when string) {
+func (w *objectFixture) requireForgotten(when string) {
 	w.t.Helper()
 	if kept := w.controller.objects.Len(); kept > 0 {
 		w.t.Errorf("%s: memory of %d objects is kept", when, kept)
@@ -66,24 +66,24 @@ func (m changingStore) GetByKey(key string) (any, bool, error) {
 
 func nothing() {}
 
-// deliverAfterLook delivers the state of the server, and then calls more, after the given number of lookups in the
-// cache.
-func (w *world) deliverAfterLook(looks int, more func()) {
+// updateCacheAfterLookups delivers the state of the server, and then calls more, after the given number of lookups in
+// the cache.
+func (w *objectFixture) updateCacheAfterLookups(looks int, more func()) {
 	w.controller.store = changingStore{w.cache, nothing, func() {
 		if looks--; looks > 0 {
 			return
 		}
 		w.controller.store = w.cache
-		w.deliverEvent()
+		w.updateCacheWithEvent()
 		more()
 	}}
 }
 
 // handleWhileWriteArrives handles the object in one pass, and delivers its write during the lookups of the next one.
-func handleWhileWriteArrives(looks int) func(w *world) {
-	return func(w *world) {
+func handleWhileWriteArrives(looks int) func(w *objectFixture) {
+	return func(w *objectFixture) {
 		w.pass()
-		w.deliverAfterLook(looks, nothing)
+		w.updateCacheAfterLookups(looks, nothing)
 		w.pass()
 		w.requireCalls("the creation", "c")
 	}
@@ -94,7 +94,7 @@ func handleWhileWriteArrives(looks int) func(w *world) {
 func TestPassTheNewestObject(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		play   func(w *world)
+		play   func(w *objectFixture)
 	}{
 		"OurWriteComesAsThePassBegins": {
 			reason: "an own write that arrives after the first cache lookup is not handled again",
@@ -106,10 +106,10 @@ func TestPassTheNewestObject(t *testing.T) {
 		},
 		"ItsEndComesAsThePassBegins": {
 			reason: "an object that leaves the cache after the first lookup is not handled again",
-			play: func(w *world) {
+			play: func(w *objectFixture) {
 				w.pass()
-				w.deliverAfterLook(1, func() {
-					if err := w.cache.Delete(w.known()); err != nil {
+				w.updateCacheAfterLookups(1, func() {
+					if err := w.cache.Delete(w.cached()); err != nil {
 						w.t.Error(err)
 					}
 				})
@@ -119,7 +119,7 @@ func TestPassTheNewestObject(t *testing.T) {
 		},
 		"CacheBehindOurWrite": {
 			reason: "an own write is known before the watch delivers it, so nothing is repeated",
-			play: func(w *world) {
+			play: func(w *objectFixture) {
 				w.pass()
 				w.edit(`{"metadata":{"labels":{"later":"yes"}}}`)
 				w.pass()
@@ -129,30 +129,30 @@ func TestPassTheNewestObject(t *testing.T) {
 		"CacheCatchesUpDuringTheLook": {
 			reason: "an object that was read before the cache had an own write is not taken for one " +
 				"read after it",
-			play: func(w *world) {
+			play: func(w *objectFixture) {
 				w.pass()
-				w.controller.store = changingStore{w.cache, nothing, w.deliver}
+				w.controller.store = changingStore{w.cache, nothing, w.updateCache}
 				w.pass()
 				w.requireCalls("the cache was read while it changed", "c")
 			},
 		},
 		"CacheAheadOfOurWrite": {
 			reason: "an edit by others on top of an own write is handled",
-			play: func(w *world) {
+			play: func(w *objectFixture) {
 				w.pass()
 				w.edit(`{"spec":{"size":2}}`)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.requireCalls("the cache has write and edit", "c", "u")
 			},
 		},
 		"CacheBetweenTwoOfOurWrites": {
 			reason: "the second of two own writes is authoritative",
-			play: func(w *world) {
+			play: func(w *objectFixture) {
 				w.pass()
-				w.deliver()
+				w.updateCache()
 				w.edit(`{"spec":{"size":2}}`)
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.edit(`{"spec":{"size":1}}`)
 				w.pass()
@@ -161,9 +161,9 @@ func TestPassTheNewestObject(t *testing.T) {
 		},
 		"NothingToDo": {
 			reason: "a pass that writes nothing leaves no memory",
-			play: func(w *world) {
+			play: func(w *objectFixture) {
 				w.pass()
-				w.deliver()
+				w.updateCache()
 				w.pass()
 				w.pass()
 				w.requireForgotten("after a pass without a cause")
@@ -172,8 +172,8 @@ func TestPassTheNewestObject(t *testing.T) {
 		},
 		"WriteArrivesDuringThePass": {
 			reason: "a write that reached the cache during its pass leaves memory until its event only",
-			play: func(w *world) {
-				w.controller.store = changingStore{w.cache, w.deliver, nothing}
+			play: func(w *objectFixture) {
+				w.controller.store = changingStore{w.cache, w.updateCache, nothing}
 				w.pass()
 				w.pass()
 				w.requireForgotten("after the pass for the event")
@@ -183,7 +183,7 @@ func TestPassTheNewestObject(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
-			tc.play(newWorld(t, creating("c"), &handlers.Handler{ID: "u", Reason: cause.Update}))
+			tc.play(newObjectFixture(t, newCreateHandler("c"), &handlers.Handler{ID: "u", Reason: cause.Update}))
 		})
 	}
 }
@@ -192,10 +192,10 @@ func TestPassTheNewestObject(t *testing.T) {
 // failure.
 func TestPassComesBackForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flaky := creating("c")
+		flaky := newCreateHandler("c")
 		flaky.Call = func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }
 		flaky.Policy = handlers.Policy{Backoff: ptr.To(10 * time.Second), Retries: ptr.To(2)}
-		w := newWorld(t, flaky)
+		w := newObjectFixture(t, flaky)
 		w.requireRequeue("the first attempt", 10*time.Second)
 		time.Sleep(4 * time.Second)
 		w.requireRequeue("an event during the delay", 6*time.Second)
@@ -204,7 +204,7 @@ func TestPassComesBackForRetries(t *testing.T) {
 			t.Errorf("a permanent failure requests another pass: %v", result)
 		}
 		w.requireCalls("after two attempts", "c", "c")
-		w.deliver()
+		w.updateCache()
 		w.pass()
 		w.requireForgotten("after the permanent failure")
 	})
@@ -215,8 +215,8 @@ func TestPassComesBackForRetries(t *testing.T) {
 func TestPassOnExit(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	exited := false
-	create := creating("c")
-	w := newWorld(t, creating("before"), create)
+	create := newCreateHandler("c")
+	w := newObjectFixture(t, newCreateHandler("before"), create)
 	noted := create.Call
 	create.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		if err := noted(ctx, c); ctx.Err() != nil || exited {
@@ -233,22 +233,22 @@ func TestPassOnExit(t *testing.T) {
 	if result, _ := w.controller.runPass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
 		t.Errorf("an exit requests another pass: %v", result)
 	}
-	if len(w.logged) > 0 {
-		t.Errorf("an exit is logged as an error: %q", w.logged)
+	if len(w.logLines) > 0 {
+		t.Errorf("an exit is logged as an error: %q", w.logLines)
 	}
-	w.deliver()
+	w.updateCache()
 	w.pass()
 	w.requireCalls("the next process repeats only the interrupted handler", "before", "c", "c")
 }
 
 // TestPassClusterScoped shows that a cluster-scoped object is found by its name alone.
 func TestPassClusterScoped(t *testing.T) {
-	w := newWorld(t, creating("c"))
+	w := newObjectFixture(t, newCreateHandler("c"))
 	w.object = nil
-	w.deliver()
+	w.updateCache()
 	w.create("u2")
 	delete(w.object["metadata"].(map[string]any), "namespace")
-	w.deliver()
+	w.updateCache()
 	w.controller.runPass(t.Context(), types.NamespacedName{Name: "a"})
 	w.requireCalls("a cluster-scoped object", "c")
 }
@@ -257,9 +257,9 @@ func TestPassClusterScoped(t *testing.T) {
 // decode it into a type of their own.
 func TestObjectsAreCopiedOnDemand(t *testing.T) {
 	asked := false
-	asks := creating("c")
+	asks := newCreateHandler("c")
 	asks.Call = func(_ context.Context, c *handlers.Invocation) error {
-		if c.Object != nil || !c.Given.IsEncoded() {
+		if c.Object != nil || !c.EncodedObject.IsEncoded() {
 			t.Errorf("the object was already copied: %v", c.Object)
 		}
 		object, err := c.WorkingCopy()
@@ -269,7 +269,7 @@ func TestObjectsAreCopiedOnDemand(t *testing.T) {
 		object["kind"] = "changed"
 		return nil
 	}
-	w := newWorld(t, asks)
+	w := newObjectFixture(t, asks)
 	if w.pass(); !asked || w.object["kind"] != "Widget" {
 		t.Errorf("read: %t; the object is %v", asked, w.object)
 	}

@@ -24,9 +24,9 @@ import (
 
 // gate is a gate that counts entered objects.
 type gate struct {
-	mu     sync.Mutex
-	closed bool
-	inside int
+	mu           sync.Mutex
+	closed       bool
+	enteredCount int
 }
 
 func (g *gate) Open() bool {
@@ -39,7 +39,7 @@ func (g *gate) Enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
-		g.inside++
+		g.enteredCount++
 	}
 	return !g.closed
 }
@@ -47,7 +47,7 @@ func (g *gate) Enter() bool {
 func (g *gate) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inside--
+	g.enteredCount--
 }
 
 func (g *gate) close() {
@@ -56,12 +56,12 @@ func (g *gate) close() {
 	g.closed = true
 }
 
-func (g *gate) want(t *testing.T, when string, inside int) {
+func (g *gate) requireEntered(t *testing.T, when string, inside int) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.inside != inside {
-		t.Errorf("%s: %d objects are inside, want %d", when, g.inside, inside)
+	if g.enteredCount != inside {
+		t.Errorf("%s: %d objects are inside, want %d", when, g.enteredCount, inside)
 	}
 }
 
@@ -69,183 +69,184 @@ func (g *gate) want(t *testing.T, when string, inside int) {
 func TestGateAndWrites(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		play   func(w *writing)
+		play   func(w *pauseFixture)
 	}{
 		"Closed": {
-			"a closed gate lets no handler begin", func(w *writing) {
+			"a closed gate lets no handler begin", func(w *pauseFixture) {
 				w.gate.close()
 				w.create("a", "x")
-				w.want("while closed")
+				w.requireCalls("while closed")
 			},
 		},
 		"AtRest": {
-			"an object whose results are written does not hold the gate", func(w *writing) {
+			"an object whose results are written does not hold the gate", func(w *pauseFixture) {
 				w.create("a", "x")
-				w.want("while open", "c x")
-				w.gate.want(w.t, "after the write", 0)
+				w.requireCalls("while open", "c x")
+				w.gate.requireEntered(w.t, "after the write", 0)
 			},
 		},
 		"Unwritten": {
-			"an object with unsaved results holds the gate", func(w *writing) {
-				w.fail(true)
+			"an object with unsaved results holds the gate", func(w *pauseFixture) {
+				w.setFailsWrites(true)
 				w.create("a", "x")
 				w.create("a", "y")
-				w.want("both objects", "c x", "c y")
-				w.gate.want(w.t, "with refused writes", 2)
+				w.requireCalls("both objects", "c x", "c y")
+				w.gate.requireEntered(w.t, "with refused writes", 2)
 				time.Sleep(time.Minute)
-				w.gate.want(w.t, "after a minute of refused writes", 2)
-				w.fail(false)
+				w.gate.requireEntered(w.t, "after a minute of refused writes", 2)
+				w.setFailsWrites(false)
 				time.Sleep(10 * time.Minute)
-				w.gate.want(w.t, "after the writes", 0)
-				w.want("no handler is repeated")
+				w.gate.requireEntered(w.t, "after the writes", 0)
+				w.requireCalls("no handler is repeated")
 			},
 		},
 		"UnwrittenInAPause": {
-			"unsaved results are retried quickly in a pause, and the pause waits for them", func(w *writing) {
-				w.fail(true)
+			"unsaved results are retried quickly in a pause, and the pause waits for them", func(w *pauseFixture) {
+				w.setFailsWrites(true)
 				w.create("a", "x")
 				time.Sleep(5 * time.Minute)
-				w.want("before the pause", "c x")
-				began := w.pause(func() { time.Sleep(12 * time.Second); w.fail(false) })
+				w.requireCalls("before the pause", "c x")
+				began := w.pauseWhile(func() { time.Sleep(12 * time.Second); w.setFailsWrites(false) })
 				if took := time.Since(began); took < 12*time.Second || took > 20*time.Second {
 					w.t.Errorf("the pause took %s", took)
 				}
-				if !w.written("x") {
+				if !w.hasLastHandled("x") {
 					w.t.Error("the result was not written in the pause")
 				}
-				w.gate.want(w.t, "after the pause", 0)
-				w.want("no handler runs in a pause")
+				w.gate.requireEntered(w.t, "after the pause", 0)
+				w.requireCalls("no handler runs in a pause")
 			},
 		},
 		"NeverWritten": {
-			"a pause gives up on unsaved results after its limit", func(w *writing) {
-				w.fail(true)
+			"a pause gives up on unsaved results after its limit", func(w *pauseFixture) {
+				w.setFailsWrites(true)
 				w.create("a", "x")
-				began := w.pause(func() {})
+				began := w.pauseWhile(func() {})
 				if took := time.Since(began); took != 30*time.Second {
 					w.t.Errorf("the pause took %s, want 30s", took)
 				}
-				w.gate.want(w.t, "after the pause", 0)
+				w.gate.requireEntered(w.t, "after the pause", 0)
 			},
 		},
 		"UnwrittenAtTheExit": {
-			"an exit does not wait for unsaved results, as the next process repeats the handler", func(w *writing) {
-				w.fail(true)
+			"an exit does not wait for unsaved results, as the next process repeats the handler",
+			func(w *pauseFixture) {
+				w.setFailsWrites(true)
 				w.create("a", "x")
 				began := time.Now()
 				w.stop(nil)
 				if took := time.Since(began); took > 2*time.Second {
 					w.t.Errorf("the exit took %s", took)
 				}
-				w.gate.want(w.t, "after the exit", 0)
+				w.gate.requireEntered(w.t, "after the exit", 0)
 			},
 		},
 		"SlowAtTheExit": {
-			"an exit does not wait for the results of a handler that ends meanwhile", func(w *writing) {
-				w.slow = 2 * time.Second
+			"an exit does not wait for the results of a handler that ends meanwhile", func(w *pauseFixture) {
+				w.handlerDuration = 2 * time.Second
 				w.create("a", "x")
-				w.fail(true)
+				w.setFailsWrites(true)
 				w.stop(nil)
-				w.gate.want(w.t, "after the exit", 0)
+				w.gate.requireEntered(w.t, "after the exit", 0)
 			},
 		},
 		"Gone": {
-			"a deleted object does not hold the gate", func(w *writing) {
+			"a deleted object does not hold the gate", func(w *pauseFixture) {
 				w.create("a", "x")
 				w.create("a", "y")
 				w.remove("a", "x")
-				w.server.Discard(stored, "a", "y")
+				w.server.Discard(serverResource, "a", "y")
 				time.Sleep(time.Minute)
-				w.gate.want(w.t, "after both deletions", 0)
-				w.want("all handlers ran", "c x", "c y", "d x")
+				w.gate.requireEntered(w.t, "after both deletions", 0)
+				w.requireCalls("all handlers ran", "c x", "c y", "d x")
 			},
 		},
 		"Ticks": {
-			"a timer does not hold the gate between two ticks", func(w *writing) {
+			"a timer does not hold the gate between two ticks", func(w *pauseFixture) {
 				w.create("a", "x")
 				time.Sleep(time.Hour)
-				w.gate.want(w.t, "between two ticks", 0)
+				w.gate.requireEntered(w.t, "between two ticks", 0)
 			},
 		},
 		"AnotherWaits": {
-			"a pause does not wait for the next attempt of a handler", func(w *writing) {
-				w.fail(true)
+			"a pause does not wait for the next attempt of a handler", func(w *pauseFixture) {
+				w.setFailsWrites(true)
 				w.create("a", "x")
-				began := w.pause(func() { time.Sleep(5 * time.Second); w.fail(false) })
+				began := w.pauseWhile(func() { time.Sleep(5 * time.Second); w.setFailsWrites(false) })
 				if took := time.Since(began); took > 15*time.Second {
 					w.t.Errorf("the pause took %s", took)
 				}
 			},
 		},
 		"NoAttemptsAreWanted": {
-			"without error delays, unsaved results are not retried in a pause", func(w *writing) {
-				w.fail(true)
+			"without error delays, unsaved results are not retried in a pause", func(w *pauseFixture) {
+				w.setFailsWrites(true)
 				w.create("a", "x")
-				began := w.pause(func() {})
+				began := w.pauseWhile(func() {})
 				if took := time.Since(began); took > 0 {
 					w.t.Errorf("the pause took %s, want no time", took)
 				}
 			},
 		},
 		"DuringTheHandler": {
-			"results of a handler that ends during the pause are written", func(w *writing) {
-				w.slow = 10 * time.Second
+			"results of a handler that ends during the pause are written", func(w *pauseFixture) {
+				w.handlerDuration = 10 * time.Second
 				w.create("a", "x")
-				w.gate.want(w.t, "while the handler runs", 1)
-				w.fail(true)
-				began := w.pause(func() { time.Sleep(15 * time.Second); w.fail(false) })
-				if took := time.Since(began); took < 15*time.Second || took > 25*time.Second || !w.written("x") {
-					w.t.Errorf("the pause took %s, written: %v", took, w.written("x"))
+				w.gate.requireEntered(w.t, "while the handler runs", 1)
+				w.setFailsWrites(true)
+				began := w.pauseWhile(func() { time.Sleep(15 * time.Second); w.setFailsWrites(false) })
+				if took := time.Since(began); took < 15*time.Second || took > 25*time.Second || !w.hasLastHandled("x") {
+					w.t.Errorf("the pause took %s, written: %v", took, w.hasLastHandled("x"))
 				}
-				w.gate.want(w.t, "after the pause", 0)
+				w.gate.requireEntered(w.t, "after the pause", 0)
 			},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
-			synctest.Test(t, func(t *testing.T) { tc.play(newWriting(t)) })
+			synctest.Test(t, func(t *testing.T) { tc.play(newPauseFixture(t)) })
 		})
 	}
 }
 
-// writing is a site whose writes can fail.
-type writing struct {
-	*site
-	gate  *gate
-	stop  func(error)
-	slow  time.Duration // the duration of the create handler
-	fails bool
+// pauseFixture is a site whose writes can fail.
+type pauseFixture struct {
+	*kindFixture
+	gate            *gate
+	stop            func(error)
+	handlerDuration time.Duration // the duration of the create handler
+	failsWrites     bool
 }
 
-func newWriting(t *testing.T) *writing {
-	w := &writing{site: newSite(t), gate: &gate{}}
+func newPauseFixture(t *testing.T) *pauseFixture {
+	w := &pauseFixture{kindFixture: newKindFixture(t), gate: &gate{}}
 	w.turn.Gate = w.gate
 	w.connection.Before = func(_ context.Context, r memapi.Request) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if r.Verb == "patch" && w.fails {
+		if r.Verb == "patch" && w.failsWrites {
 			return &apierrors.StatusError{
 				ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "out of order"},
 			}
 		}
 		return nil
 	}
-	w.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
-		time.Sleep(w.slow)
+	w.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
+		time.Sleep(w.handlerDuration)
 		return nil
 	})
 	switch {
 	case strings.HasSuffix(t.Name(), "/NoAttemptsAreWanted"):
 		w.deps.Settings.ErrorDelays = nil
 	case strings.HasSuffix(t.Name(), "/Gone"):
-		w.handle(&handlers.Handler{ID: "d", Reason: cause.Delete}, succeeding)
+		w.addHandler(&handlers.Handler{ID: "d", Reason: cause.Delete}, succeed)
 	case strings.HasSuffix(t.Name(), "/Ticks"):
-		w.handle(&handlers.Handler{
-			ID: "t", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Hour},
-		}, succeeding)
+		w.addHandler(&handlers.Handler{
+			ID: "t", Family: handlers.Background, Background: &handlers.BackgroundOptions{Interval: time.Hour},
+		}, succeed)
 	case strings.HasSuffix(t.Name(), "/AnotherWaits"):
-		w.handle(&handlers.Handler{
+		w.addHandler(&handlers.Handler{
 			ID: "l", Reason: cause.Create, Policy: handlers.Policy{Backoff: ptr.To(time.Hour)},
 		}, func(*handlers.Invocation) error { return errors.New("not yet") })
 	}
@@ -253,10 +254,11 @@ func newWriting(t *testing.T) *writing {
 	return w
 }
 
-func (w *writing) fail(fails bool) { w.change(func() { w.fails = fails }) }
+func (w *pauseFixture) setFailsWrites(fails bool) { w.withLock(func() { w.failsWrites = fails }) }
 
-// pause pauses the operator while meanwhile runs. It returns when the pause is complete, with the time when it began.
-func (w *writing) pause(meanwhile func()) (began time.Time) {
+// pauseWhile pauses the operator while meanwhile runs. It returns when the pause is complete, with the time when it
+// began.
+func (w *pauseFixture) pauseWhile(meanwhile func()) (began time.Time) {
 	began = time.Now()
 	w.gate.close()
 	go meanwhile()
@@ -264,10 +266,10 @@ func (w *writing) pause(meanwhile func()) (began time.Time) {
 	return began
 }
 
-// written reports whether the object has its last-handled configuration.
-func (w *writing) written(name string) bool {
+// hasLastHandled reports whether the object has its last-handled configuration.
+func (w *pauseFixture) hasLastHandled(name string) bool {
 	o := w.object("a", name)
-	if err := w.people.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+	if err := w.userClient.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		w.t.Error(errors.Join(errors.New("reading the object"), err))
 	}
 	return o.GetAnnotations()[prefix+"/last-handled-configuration"] != ""
@@ -276,28 +278,28 @@ func (w *writing) written(name string) bool {
 // TestGoneObjectsHoldNoGate shows that a deleted object does not hold the gate, as nothing is left to write.
 func TestGoneObjectsHoldNoGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, g := newSite(t), &gate{}
+		s, g := newKindFixture(t), &gate{}
 		s.turn.Gate = g
-		s.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
+		s.addHandler(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeed)
 		s.run()
 		s.create("a", "x")
-		s.want("after the creation", "c x")
-		g.want(t, "after the write", 0)
+		s.requireCalls("after the creation", "c x")
+		g.requireEntered(t, "after the write", 0)
 		s.remove("a", "x")
-		g.want(t, "after the deletion", 0)
+		g.requireEntered(t, "after the deletion", 0)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s, g := newSite(t), &gate{}
+		s, g := newKindFixture(t), &gate{}
 		s.turn.Gate = g
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
-			s.server.Discard(stored, "a", "x")
+		s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
+			s.server.Discard(serverResource, "a", "x")
 			time.Sleep(100 * time.Millisecond) // until the deletion reaches the cache
 			return nil
 		})
-		s.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
+		s.addHandler(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeed)
 		s.run()
 		s.create("a", "x")
-		s.want("the object is deleted by its event handler", "e x", "e x")
-		g.want(t, "after the deletion", 0)
+		s.requireCalls("the object is deleted by its event handler", "e x", "e x")
+		g.requireEntered(t, "after the deletion", 0)
 	})
 }

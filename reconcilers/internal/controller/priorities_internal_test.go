@@ -24,10 +24,10 @@ func TestPrioritiesOfRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
-			w := newWorld(t, creating("c"))
+			w := newObjectFixture(t, newCreateHandler("c"))
 			waiting := w.queue()
 			w.edit(c.becomes)
-			w.deliver()
+			w.updateCache()
 			w.controller.Enqueue(request.NamespacedName, c.handler, 0)
 			if _, priority, _ := waiting.GetWithPriority(); priority != c.want {
 				t.Errorf("priority %d, want %d", priority, c.want)

@@ -18,10 +18,10 @@ import (
 // eventHandling delivers the raw events of one kind. It queues them until a pass over their object calls the handlers.
 type eventHandling struct {
 	handling events.EventHandling
-	// waiting holds a limited number of events for each object.
-	waiting events.Queue
-	log     logr.Logger
-	dropped func() // counts an event that was dropped
+	// queue holds a limited number of events for each object.
+	queue        events.Queue
+	log          logr.Logger
+	countDropped func() // counts an event that was dropped
 }
 
 // newEventHandling returns nil if there are no event handlers.
@@ -30,22 +30,22 @@ func newEventHandling(deps *Dependencies, of kind.HandledKind, watching []*adapt
 		return nil
 	}
 	return &eventHandling{
-		handling: events.EventHandling{HandledKind: of, Handlers: watching, Loops: &events.Loops{}},
-		log:      logging.OfKind(deps.Log, of.Resource.GroupVersionKind),
-		dropped:  deps.Metrics.DroppedCounter(of.Resource.GroupKind().String()),
+		handling:     events.EventHandling{HandledKind: of, Handlers: watching, Loops: &events.Loops{}},
+		log:          logging.OfKind(deps.Log, of.Resource.GroupVersionKind),
+		countDropped: deps.Metrics.DroppedCounter(of.Resource.GroupKind().String()),
 	}
 }
 
 // queueEvent queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events
 // wait, the oldest one of the object is dropped.
 func (e *eventHandling) queueEvent(eventType string, obj source.Object) {
-	if !e.waiting.Add(events.RawEvent{Type: eventType, Object: obj}) {
+	if !e.queue.Add(events.RawEvent{Type: eventType, Object: obj}) {
 		return
 	}
-	e.dropped()
+	e.countDropped()
 	log := logging.OfObject(e.log, obj.ObjectKey(), obj.GetUID())
 	log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
-		"limit", events.Limit)
+		"limit", events.MaxPendingEvents)
 }
 
 // notingWriter records the writes of change handlers, so that loop detection recognizes their events as own writes.

@@ -36,7 +36,7 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 	}
 	c.mergeUnwrittenCount(request)
 	// The context of the passes outlives ctx, so that handlers can finish when the operator exits.
-	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
+	passing := logf.IntoContext(c.passContext, logf.FromContext(ctx))
 	c.passes.Go(func() {
 		defer from.Release(request)
 		// An object with unsaved results stays counted in the gate until they are stored.
@@ -58,10 +58,10 @@ func (c *Controller) mergeUnwrittenCount(request source.Request) {
 		return
 	}
 	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
-	c.unwritten.mu.Lock()
-	defer c.unwritten.mu.Unlock()
-	if c.unwritten.keys[request.NamespacedName] {
-		delete(c.unwritten.keys, request.NamespacedName)
+	c.unwrittenObjects.mu.Lock()
+	defer c.unwrittenObjects.mu.Unlock()
+	if c.unwrittenObjects.keys[request.NamespacedName] {
+		delete(c.unwrittenObjects.keys, request.NamespacedName)
 		c.leaveGate()
 	}
 }
@@ -124,11 +124,11 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (res
 		defer func() { result = withEarlierRequeue(result, wait) }()
 	}
 	// An object that disappeared is not in the cache, so its handlers must run before the next check.
-	if c.disappeared != nil {
+	if c.disappearedObjects != nil {
 		c.callForDisappeared(ctx, key)
 	}
 	// Nothing is left to do for a deleted object, or for a kind that is only watched for its owners.
-	if cached == nil || c.owned != nil && c.owned.idle {
+	if cached == nil || c.ownership != nil && c.ownership.isWatchOnly {
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
@@ -147,8 +147,8 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (res
 	}
 	c.unhandled.BeginPass(uid)
 	// Nothing to do: the state is our own write, or the object has no handlers to call and no memory.
-	if o.IsEcho(cached) && !woken || c.owned == nil && c.needsNoWork(o, cached) {
-		c.recordProgress(uid, changes.Next{}, nil)
+	if o.IsEcho(cached) && !woken || c.ownership == nil && c.needsNoWork(o, cached) {
+		c.recordProgress(uid, changes.PassResult{}, nil)
 	} else {
 		result = c.handleObject(ctx, o, cached)
 	}
@@ -202,23 +202,23 @@ func (c *Controller) handleObject(
 	next, err := c.handleChanges(ctx, o, cached)
 	c.recordProgress(uid, next, err)
 	// The watch will report this deletion again; optional deletion handlers must not run twice.
-	if next.Deletion && c.disappeared != nil {
-		c.disappeared.noteHandled(uid)
+	if next.DeletionHandled && c.disappearedObjects != nil {
+		c.disappearedObjects.noteHandled(uid)
 	}
 	// Lost means that another client removed our memory on the object. The pass has reacted to that and to loops
 	// already; metrics only count them.
-	if next.Lost {
+	if next.MemoryLost {
 		c.deps.Metrics.CountLoss(c.resource.GroupKind().String())
 	}
-	if len(next.Looping) > 0 {
-		c.deps.Metrics.CountLoops(c.resource.GroupKind().String(), next.Looping)
+	if len(next.LoopingHandlers) > 0 {
+		c.deps.Metrics.CountLoops(c.resource.GroupKind().String(), next.LoopingHandlers)
 	}
 	latest := c.cachedObject(key)
 	// The cache may have received our own write already. Compare with its newest state before the memory is returned,
 	// so that the echo needs no further pass.
 	o.ApplyPassResult(cached, next, latest)
-	if c.owned != nil {
-		next.After = c.reconcileChildren(ctx, o, latest, uid, next.After)
+	if c.ownership != nil {
+		next.RequeueAfter = c.reconcileChildren(ctx, o, latest, uid, next.RequeueAfter)
 	}
 	return c.concludePass(ctx, cached, latest, o, next, err)
 }
@@ -226,19 +226,19 @@ func (c *Controller) handleObject(
 // handleChanges decodes the object and runs the change handlers. It skips objects that need no work.
 func (c *Controller) handleChanges(
 	ctx context.Context, o *memory.ObjectState, cached *compact.CachedObject,
-) (changes.Next, error) {
-	if c.owned != nil && c.needsNoWork(o, cached) { // without children, pass has checked this already
-		return changes.Next{}, nil
+) (changes.PassResult, error) {
+	if c.ownership != nil && c.needsNoWork(o, cached) { // without children, pass has checked this already
+		return changes.PassResult{}, nil
 	}
 	newest, err := o.NewestState(cached)
 	if err != nil {
-		return changes.Next{}, err
+		return changes.PassResult{}, err
 	}
 	return c.changes.Reconcile(ctx, newest, &o.Changes)
 }
 
 // recordProgress updates the metrics of unfinished changes after a pass.
-func (c *Controller) recordProgress(uid types.UID, next changes.Next, err error) {
+func (c *Controller) recordProgress(uid types.UID, next changes.PassResult, err error) {
 	switch {
 	case c.unhandled == nil:
 		return
@@ -249,13 +249,13 @@ func (c *Controller) recordProgress(uid types.UID, next changes.Next, err error)
 		// The change is unfinished, whatever the error was.
 		c.unhandled.KeepOpen(uid, time.Time{}, nil)
 		return
-	case next.Open:
-		c.unhandled.KeepOpen(uid, next.Since, next.Waiting)
+	case next.HasOpenChange:
+		c.unhandled.KeepOpen(uid, next.OpenSince, next.WaitingHandlers)
 		return
 	}
 	// Nothing is left to do. A closed cause is reported with the time from its first event.
-	if took := c.unhandled.FinishChange(uid); next.Closed != "" {
-		c.deps.Metrics.ObserveLatency(c.resource.GroupKind().String(), string(next.Closed), took)
+	if took := c.unhandled.FinishChange(uid); next.ClosedReason != "" {
+		c.deps.Metrics.ObserveLatency(c.resource.GroupKind().String(), string(next.ClosedReason), took)
 	}
 }
 
@@ -269,7 +269,7 @@ func (c *Controller) deliverEvents(
 	}
 	handling := &c.events.handling
 	// Events wait per name, so that the events of a former object with this name come first.
-	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.TakeAll(key))
+	patch, wait := handling.DeliverNext(ctx, key, c.events.queue.TakeAll(key))
 	if cached == nil || patch.IsEmpty() {
 		return wait
 	}
@@ -329,7 +329,7 @@ func (c *Controller) wasDeletedMeanwhile(key types.NamespacedName, uid types.UID
 
 // concludePass turns the end of a pass into the next request for the object.
 func (c *Controller) concludePass(
-	ctx context.Context, seen, latest *compact.CachedObject, o *memory.ObjectState, next changes.Next, err error,
+	ctx context.Context, seen, latest *compact.CachedObject, o *memory.ObjectState, next changes.PassResult, err error,
 ) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
@@ -347,8 +347,8 @@ func (c *Controller) concludePass(
 	}
 	// The next error of this object is new, and is logged with its stack.
 	o.NoteSuccess()
-	if next.After != nil {
-		return retryAfterDelay(latest, *next.After)
+	if next.RequeueAfter != nil {
+		return retryAfterDelay(latest, *next.RequeueAfter)
 	}
 	return reconcile.Result{}
 }

@@ -36,27 +36,27 @@ import (
 const prefix = "op.example.org"
 
 var (
-	kind     = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	resource = discovery.Resource{GroupVersionKind: kind, Plural: "configmaps", Namespaced: true}
-	stored   = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	kind           = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	resource       = discovery.Resource{GroupVersionKind: kind, Plural: "configmaps", Namespaced: true}
+	serverResource = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 )
 
-// site is one kind on an API server in memory. The test starts and stops its controllers.
-type site struct {
-	t          *testing.T
-	server     *memapi.Server
-	connection *memapi.Connection
-	people     client.Client
-	deps       *controller.Dependencies
-	turn       controller.Turn
-	live       *namespaces.LiveNamespaces
-	handlers   []*adapters.HandlerChain
+// kindFixture is one kind on an API server in memory. The test starts and stops its controllers.
+type kindFixture struct {
+	t              *testing.T
+	server         *memapi.Server
+	connection     *memapi.Connection
+	userClient     client.Client
+	deps           *controller.Dependencies
+	turn           controller.Turn
+	liveNamespaces *namespaces.LiveNamespaces
+	handlers       []*adapters.HandlerChain
 
-	mu      sync.Mutex
-	calls   []string
-	said    []string
-	gone    []types.UID
-	resyncs int
+	mu            sync.Mutex
+	calls         []string
+	logLines      []string
+	forgottenUIDs []types.UID
+	resyncs       int
 }
 
 // cluster is the part of a manager that controllers need.
@@ -66,19 +66,23 @@ func (c cluster) GetConfig() *rest.Config  { return c.config }
 func (cluster) GetScheme() *runtime.Scheme { return runtime.NewScheme() }
 
 // RequestResync counts the requested resyncs.
-func (s *site) RequestResync() { s.change(func() { s.resyncs++ }) }
+func (s *kindFixture) RequestResync() { s.withLock(func() { s.resyncs++ }) }
 
-func (s *site) say(_, line string)   { s.change(func() { s.said = append(s.said, line) }) }
-func (s *site) forget(uid types.UID) { s.change(func() { s.gone = append(s.gone, uid) }) }
-func (s *site) note(what string)     { s.change(func() { s.calls = append(s.calls, what) }) }
+func (s *kindFixture) appendLogLine(_, line string) {
+	s.withLock(func() { s.logLines = append(s.logLines, line) })
+}
+func (s *kindFixture) recordForgotten(uid types.UID) {
+	s.withLock(func() { s.forgottenUIDs = append(s.forgottenUIDs, uid) })
+}
+func (s *kindFixture) recordCall(what string) { s.withLock(func() { s.calls = append(s.calls, what) }) }
 
 func name(c *handlers.Invocation) string {
 	return (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName()
 }
 
-func succeeding(*handlers.Invocation) error { return nil }
+func succeed(*handlers.Invocation) error { return nil }
 
-func (s *site) take(of *[]string) []string {
+func (s *kindFixture) takeAll(of *[]string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := *of
@@ -86,17 +90,17 @@ func (s *site) take(of *[]string) []string {
 	return all
 }
 
-func (s *site) change(change func()) {
+func (s *kindFixture) withLock(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-func newSite(t *testing.T) *site {
-	s := &site{t: t, server: memapi.New(), live: namespaces.NewLive(namespaces.Everywhere)}
+func newKindFixture(t *testing.T) *kindFixture {
+	s := &kindFixture{t: t, server: memapi.New(), liveNamespaces: namespaces.NewLive(namespaces.Everywhere)}
 	s.connection = s.server.Connect()
 	var err error
-	if s.people, err = memapi.NewClient(s.server, stored); err != nil {
+	if s.userClient, err = memapi.NewClient(s.server, serverResource); err != nil {
 		t.Fatal(err)
 	}
 	s.deps = &controller.Dependencies{
@@ -105,19 +109,19 @@ func newSite(t *testing.T) *site {
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
 			Workers: 10, WriteTimeout: time.Minute,
 		}.WithDefaults(),
-		Forget: s.forget, Cluster: cluster{memapi.Config(s.connection)},
+		Forget: s.recordForgotten, Cluster: cluster{memapi.Config(s.connection)},
 		HTTPClient: &http.Client{Transport: s.connection},
-		Log:        funcr.New(s.say, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
+		Log:        funcr.New(s.appendLogLine, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
 		Outage: &controller.Outage{}, Events: posting.New(nil, posting.Options{Component: prefix}),
-		Writer: patching.PatchWriter{}, Writes: &http.Client{Transport: s.connection},
+		Writer: patching.PatchWriter{}, WriteHTTPClient: &http.Client{Transport: s.connection},
 	}
 	return s
 }
 
-// handle adds a handler that records each call with the name of its object, and then calls does.
-func (s *site) handle(h *handlers.Handler, does func(c *handlers.Invocation) error) {
+// addHandler adds a handler that records each call with the name of its object, and then calls does.
+func (s *kindFixture) addHandler(h *handlers.Handler, does func(c *handlers.Invocation) error) {
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
-		s.note(h.ID + " " + name(c))
+		s.recordCall(h.ID + " " + name(c))
 		return does(c)
 	}
 	s.handlers = append(s.handlers, adapters.New(h, nil))
@@ -125,11 +129,14 @@ func (s *site) handle(h *handlers.Handler, does func(c *handlers.Invocation) err
 
 // run starts the controllers and returns a function that stops them with a cause. They are stopped with the test at the
 // latest. It waits for the immediate effects.
-func (s *site) run() (stop func(cause error)) {
-	return s.begin(func(ctx context.Context) { controller.Run(ctx, s.deps, s.turn, resource, s.live, s.handlers) })
+func (s *kindFixture) run() (stop func(cause error)) {
+	return s.startRun(func(ctx context.Context) {
+		controller.Run(ctx, s.deps, s.turn, resource, s.liveNamespaces,
+			s.handlers)
+	})
 }
 
-func (s *site) begin(run func(ctx context.Context)) (stop func(cause error)) {
+func (s *kindFixture) startRun(run func(ctx context.Context)) (stop func(cause error)) {
 	ctx, cancel := context.WithCancelCause(s.t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -141,17 +148,17 @@ func (s *site) begin(run func(ctx context.Context)) (stop func(cause error)) {
 		<-done
 	}
 	s.t.Cleanup(func() { stop(nil) })
-	s.settle()
+	s.waitUntilSettled()
 	return stop
 }
 
-// settle waits until everything that takes less than a second has happened.
-func (s *site) settle() {
+// waitUntilSettled waits until everything that takes less than a second has happened.
+func (s *kindFixture) waitUntilSettled() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-func (s *site) object(namespace, name string) *unstructured.Unstructured {
+func (s *kindFixture) object(namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(namespace)
@@ -159,37 +166,37 @@ func (s *site) object(namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *site) create(namespace, name string) {
+func (s *kindFixture) create(namespace, name string) {
 	s.t.Helper()
-	if err := s.people.Create(s.t.Context(), s.object(namespace, name)); err != nil {
+	if err := s.userClient.Create(s.t.Context(), s.object(namespace, name)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.settle()
+	s.waitUntilSettled()
 }
 
-func (s *site) edit(namespace, name, patch string) {
+func (s *kindFixture) edit(namespace, name, patch string) {
 	s.t.Helper()
-	if err := s.people.Patch(
+	if err := s.userClient.Patch(
 		s.t.Context(), s.object(namespace, name), client.RawPatch(types.MergePatchType, []byte(patch)),
 	); err != nil {
 		s.t.Fatal(err)
 	}
-	s.settle()
+	s.waitUntilSettled()
 }
 
-func (s *site) remove(namespace, name string) {
+func (s *kindFixture) remove(namespace, name string) {
 	s.t.Helper()
-	if err := s.people.Delete(s.t.Context(), s.object(namespace, name)); err != nil {
+	if err := s.userClient.Delete(s.t.Context(), s.object(namespace, name)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.settle()
+	s.waitUntilSettled()
 }
 
-// want compares the calls since the last check, in any order.
-func (s *site) want(when string, calls ...string) {
+// requireCalls compares the calls since the last check, in any order.
+func (s *kindFixture) requireCalls(when string, calls ...string) {
 	s.t.Helper()
 	synctest.Wait()
-	got := s.take(&s.calls)
+	got := s.takeAll(&s.calls)
 	slices.Sort(got)
 	slices.Sort(calls)
 	if d := cmp.Diff(calls, got); d != "" {
@@ -198,19 +205,19 @@ func (s *site) want(when string, calls ...string) {
 }
 
 // requireDeletions compares the number of objects reported as deleted since the last check.
-func (s *site) requireDeletions(when string, n int) {
+func (s *kindFixture) requireDeletions(when string, n int) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.gone) != n {
-		s.t.Errorf("%s: %d objects were reported as deleted, want %d", when, len(s.gone), n)
+	if len(s.forgottenUIDs) != n {
+		s.t.Errorf("%s: %d objects were reported as deleted, want %d", when, len(s.forgottenUIDs), n)
 	}
-	s.gone = nil
+	s.forgottenUIDs = nil
 }
 
-// lines returns the log lines since the last check that contain the words.
-func (s *site) lines(words string) (found []string) {
-	for _, line := range s.take(&s.said) {
+// linesWith returns the log lines since the last check that contain the words.
+func (s *kindFixture) linesWith(words string) (found []string) {
+	for _, line := range s.takeAll(&s.logLines) {
 		if strings.Contains(line, words) {
 			found = append(found, line)
 		}

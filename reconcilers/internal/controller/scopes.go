@@ -15,7 +15,7 @@ import (
 )
 
 // errVanished is the cause that ends the controller of one namespace.
-var errVanished = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
+var errNamespaceRemoved = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
 
 // Namespaces lists the namespaces whose objects are handled; the empty name is the whole cluster.
 type Namespaces interface {
@@ -29,29 +29,30 @@ type Turn struct {
 	Gate kind.WorkGate
 	// Readiness blocks handlers until the indices are filled; nil does not block.
 	Readiness *indexes.Readiness
-	// In calls serve with the gate of one namespace whenever it may be served, and paused while it may not, until the
-	// context ends. It is for operators that pause by namespace. If nil, the namespace is served all the time.
-	In func(
+	// FollowPauses calls serve with the gate of one namespace whenever it may be served, and paused while it may not,
+	// until the context ends. It is for operators that pause by namespace. If nil, the namespace is served all the
+	// time.
+	FollowPauses func(
 		ctx context.Context, namespace string, serve func(context.Context, kind.WorkGate),
 		paused func(context.Context),
 	)
 }
 
-// scopes runs the controllers of one resource, one for each namespace.
-type scopes struct {
+// namespaceControllers runs the controllers of one resource, one for each namespace.
+type namespaceControllers struct {
 	deps *Dependencies
 	// turn ends with the context of follow.
-	turn     Turn
-	resource discovery.Resource
-	handlers []*adapters.HandlerChain
-	workers  *workers
-	indexing bool             // only fill indices; other controllers own the memory
-	running  map[string]scope // by namespace; used by the goroutine of follow only
-	all      sync.WaitGroup   // counts the running controllers
+	turn               Turn
+	resource           discovery.Resource
+	handlers           []*adapters.HandlerChain
+	workers            *workers
+	indexing           bool                           // only fill indices; other controllers own the memory
+	byNamespace        map[string]namespaceController // by namespace; used by the goroutine of follow only
+	runningControllers sync.WaitGroup                 // counts the running controllers
 }
 
-// scope is the controller of one namespace. It may be stopping.
-type scope struct {
+// namespaceController is the controller of one namespace. It may be stopping.
+type namespaceController struct {
 	stop context.CancelCauseFunc
 	// done is closed when the controller has ended; stopped is set when stop was called.
 	done    chan struct{}
@@ -67,16 +68,16 @@ func Run(
 	deps.inspectConditions(ctx, r, own)
 	w := newWorkers(deps, r)
 	// Handlers that are stuck make the process unhealthy, see package health.
-	defer deps.Health.AddWorkers(&health.Workers{Kind: r.Kind, Stuck: w.stuckHandlers})()
-	s := &scopes{
-		deps: deps, turn: turn, resource: r, handlers: own, workers: w, running: map[string]scope{},
+	defer deps.Health.AddWorkers(&health.Workers{Kind: r.Kind, StuckPasses: w.stuckHandlers})()
+	s := &namespaceControllers{
+		deps: deps, turn: turn, resource: r, handlers: own, workers: w, byNamespace: map[string]namespaceController{},
 	}
 	s.followNamespaces(ctx, namespaces)
 }
 
 // ForgetResource drops the memory of a resource that is not served any more. No controller of it may run.
 func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.HandlerChain) {
-	s := &scopes{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
+	s := &namespaceControllers{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
 	for _, name := range deps.Memory.KnownNamespaces(r.GroupResource()) {
 		s.forgetNamespace(name)
 	}
@@ -84,8 +85,8 @@ func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.Ha
 
 // followNamespaces starts and stops controllers until the context ends, as namespaces come and go. It waits for all of
 // them.
-func (s *scopes) followNamespaces(ctx context.Context, namespaces Namespaces) {
-	defer s.all.Wait()
+func (s *namespaceControllers) followNamespaces(ctx context.Context, namespaces Namespaces) {
+	defer s.runningControllers.Wait()
 	for ctx.Err() == nil {
 		names, changed := namespaces.Current()
 		s.adjustControllers(ctx, names)
@@ -97,31 +98,31 @@ func (s *scopes) followNamespaces(ctx context.Context, namespaces Namespaces) {
 }
 
 // adjustControllers stops the controllers of removed namespaces, and starts those of new ones.
-func (s *scopes) adjustControllers(ctx context.Context, names []string) {
+func (s *namespaceControllers) adjustControllers(ctx context.Context, names []string) {
 	// Memory without a running controller belongs to a namespace that was removed during a pause. An indexing replica
 	// must not touch it.
 	for _, name := range s.deps.Memory.KnownNamespaces(s.resource.GroupResource()) {
-		if _, known := s.running[name]; !known && !slices.Contains(names, name) && !s.indexing {
+		if _, known := s.byNamespace[name]; !known && !slices.Contains(names, name) && !s.indexing {
 			s.forgetNamespace(name) // removed while no controller was running
 		}
 	}
 	// Stop first. An entry remains until its controller has ended, so that a namespace that returns can wait for it.
-	for name, one := range s.running {
+	for name, one := range s.byNamespace {
 		switch {
 		case slices.Contains(names, name) || one.stopped && !one.hasEnded():
 			// Keep a namespace that is served, or whose controller is still stopping.
 		case one.stopped:
-			delete(s.running, name)
+			delete(s.byNamespace, name)
 		default:
 			// The cause makes the controller drop its memory, as for a removed kind.
-			one.stop(errVanished)
+			one.stop(errNamespaceRemoved)
 			one.stopped = true
-			s.running[name] = one
+			s.byNamespace[name] = one
 		}
 	}
 	for _, name := range names {
 		// A namespace without a controller, or whose former controller is stopping or has ended.
-		if before, known := s.running[name]; !known || before.stopped {
+		if before, known := s.byNamespace[name]; !known || before.stopped {
 			s.startController(ctx, name, before.done)
 		}
 	}
@@ -129,11 +130,11 @@ func (s *scopes) adjustControllers(ctx context.Context, names []string) {
 
 // startController runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits
 // for the end of that one, because both use the same memory.
-func (s *scopes) startController(ctx context.Context, name string, before <-chan struct{}) {
+func (s *namespaceControllers) startController(ctx context.Context, name string, before <-chan struct{}) {
 	ctx, stop := context.WithCancelCause(ctx)
-	now := scope{stop: stop, done: make(chan struct{})}
-	s.running[name] = now
-	s.all.Go(func() {
+	now := namespaceController{stop: stop, done: make(chan struct{})}
+	s.byNamespace[name] = now
+	s.runningControllers.Go(func() {
 		defer close(now.done)
 		defer stop(nil)
 		if before != nil {
@@ -144,23 +145,23 @@ func (s *scopes) startController(ctx context.Context, name string, before <-chan
 			// An indexing replica only fills indices, and does not own the memory of passes.
 			s.indexNamespace(ctx, name)
 			return
-		case s.turn.In == nil:
+		case s.turn.FollowPauses == nil:
 			s.serveNamespace(ctx, name, s.turn)
 		default:
 			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
 			// otherwise.
-			s.turn.In(ctx, name, func(ctx context.Context, gate kind.WorkGate) {
+			s.turn.FollowPauses(ctx, name, func(ctx context.Context, gate kind.WorkGate) {
 				s.serveNamespace(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
 			}, func(ctx context.Context) { s.indexNamespace(ctx, name) })
 		}
-		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
+		if context.Cause(ctx) == errNamespaceRemoved { //nolint:errorlint // a wrapped one is another one's
 			s.forgetNamespace(name) // the memory of a paused namespace; running controllers drop their own
 		}
 	})
 }
 
 // serveNamespace handles the objects of a namespace until the context ends.
-func (s *scopes) serveNamespace(ctx context.Context, name string, turn Turn) {
+func (s *namespaceControllers) serveNamespace(ctx context.Context, name string, turn Turn) {
 	c := s.controllerFor(name, turn)
 	c.beginMemory()
 	c.runWithRestarts(ctx)
@@ -168,7 +169,7 @@ func (s *scopes) serveNamespace(ctx context.Context, name string, turn Turn) {
 
 // indexNamespace fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other
 // namespaces use the indices while this one is paused.
-func (s *scopes) indexNamespace(ctx context.Context, name string) {
+func (s *namespaceControllers) indexNamespace(ctx context.Context, name string) {
 	indexing := adapters.ByFamily(s.handlers).Indexing
 	turn := Turn{Readiness: s.turn.Readiness}
 	// Without the other handlers, the informer does not need their fields or labels.
@@ -180,12 +181,12 @@ func (s *scopes) indexNamespace(ctx context.Context, name string) {
 }
 
 // controllerFor creates the controller of a namespace with all handlers.
-func (s *scopes) controllerFor(name string, turn Turn) *Controller {
+func (s *namespaceControllers) controllerFor(name string, turn Turn) *Controller {
 	return newController(s.deps, turn, s.resource, name, s.handlers, s.workers)
 }
 
 // forgetNamespace drops everything that is stored in memory for a namespace, and reports its objects as deleted.
-func (s *scopes) forgetNamespace(name string) {
+func (s *namespaceControllers) forgetNamespace(name string) {
 	// The memory can only be cleared through a controller, which also reports the objects to the dependents.
 	c := s.controllerFor(name, s.turn)
 	c.beginMemory()
@@ -194,7 +195,7 @@ func (s *scopes) forgetNamespace(name string) {
 }
 
 // hasEnded reports whether the controller has ended.
-func (s scope) hasEnded() bool {
+func (s namespaceController) hasEnded() bool {
 	select {
 	case <-s.done:
 		return true

@@ -16,21 +16,21 @@ import (
 func TestScopes(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		play   func(s *site, stop func(error))
+		play   func(s *kindFixture, stop func(error))
 	}{
 		"Come": {
-			"objects of a namespace are handled as soon as it is served", func(s *site, stop func(error)) {
+			"objects of a namespace are handled as soon as it is served", func(s *kindFixture, stop func(error)) {
 				s.connection.DrainRequests()
-				s.live.SetNames([]string{"a", "b"})
-				s.settle()
-				s.want("after the second namespace is served", "c in-b")
+				s.liveNamespaces.SetNames([]string{"a", "b"})
+				s.waitUntilSettled()
+				s.requireCalls("after the second namespace is served", "c in-b")
 				for _, r := range s.connection.DrainRequests() {
 					if r.Namespace != "b" {
 						s.t.Errorf("the first namespace is requested again: %s %s", r.Verb, r.Path)
 					}
 				}
 				s.create("a", "another")
-				s.want("the first namespace is still served", "c another")
+				s.requireCalls("the first namespace is still served", "c another")
 				stop(controller.ErrRestarting)
 				s.remove("a", "another")
 				s.run()
@@ -39,51 +39,53 @@ func TestScopes(t *testing.T) {
 		},
 		"Go": {
 			"objects of a namespace that is not served any more are neither handled nor remembered",
-			func(s *site, _ func(error)) {
-				s.live.SetNames([]string{"b"})
-				s.settle()
-				s.want("after the change of the served namespace", "c in-b")
+			func(s *kindFixture, _ func(error)) {
+				s.liveNamespaces.SetNames([]string{"b"})
+				s.waitUntilSettled()
+				s.requireCalls("after the change of the served namespace", "c in-b")
 				s.create("a", "another")
-				s.want("an object in the namespace not served any more")
+				s.requireCalls("an object in the namespace not served any more")
 				if kept := s.deps.Memory.KnownNamespaces(resource.GroupResource()); len(kept) != 1 || kept[0] != "b" {
 					s.t.Errorf("memory is kept of the namespaces %q, want only b", kept)
 				}
 			},
 		},
 		"ComeBack": {
-			"a namespace that is served again waits for the end of its first controller", func(s *site, _ func(error)) {
+			"a namespace that is served again waits for the end of its first controller",
+			func(s *kindFixture, _ func(error)) {
 				for range 3 {
-					s.live.SetNames(nil)
-					s.live.SetNames([]string{"a"})
+					s.liveNamespaces.SetNames(nil)
+					s.liveNamespaces.SetNames([]string{"a"})
 				}
-				s.settle()
-				s.live.SetNames(nil)
-				s.settle()
-				s.live.SetNames([]string{"a"})
+				s.waitUntilSettled()
+				s.liveNamespaces.SetNames(nil)
+				s.waitUntilSettled()
+				s.liveNamespaces.SetNames([]string{"a"})
 				s.create("a", "another")
-				s.want("when the namespace is served again", "c another")
+				s.requireCalls("when the namespace is served again", "c another")
 			},
 		},
 		"GoneWhileNobodyRan": {
 			"objects of a namespace that disappears between two runs are reported as deleted",
-			func(s *site, stop func(error)) {
+			func(s *kindFixture, stop func(error)) {
 				stop(controller.ErrRestarting)
-				s.live.SetNames([]string{"b"})
+				s.liveNamespaces.SetNames([]string{"b"})
 				s.requireDeletions("before the next run", 0)
 				stop = s.run()
 				s.requireDeletions("the object of the namespace", 1)
-				s.want("the namespace that is served now", "c in-b")
+				s.requireCalls("the namespace that is served now", "c in-b")
 				stop(controller.ErrRestarting)
 			},
 		},
 		"KindGone": {
-			"objects of a kind that is not served any more are reported as deleted", func(s *site, stop func(error)) {
+			"objects of a kind that is not served any more are reported as deleted",
+			func(s *kindFixture, stop func(error)) {
 				stop(controller.ErrRemoved)
 				s.requireDeletions("after the removal of the kind", 1)
 			},
 		},
 		"KindGoneLater": {
-			"a kind can be removed while no controller runs", func(s *site, stop func(error)) {
+			"a kind can be removed while no controller runs", func(s *kindFixture, stop func(error)) {
 				stop(controller.ErrRestarting)
 				s.requireDeletions("after a restart is announced", 0)
 				controller.ForgetResource(s.deps, resource, s.handlers)
@@ -92,7 +94,7 @@ func TestScopes(t *testing.T) {
 		},
 		"Restart": {
 			"an object that is deleted between two runs is reported by the next listing",
-			func(s *site, stop func(error)) {
+			func(s *kindFixture, stop func(error)) {
 				s.create("a", "another")
 				stop(controller.ErrRestarting)
 				s.remove("a", "in-a")
@@ -101,7 +103,7 @@ func TestScopes(t *testing.T) {
 			},
 		},
 		"Deleted": {
-			"a deletion is reported at once", func(s *site, _ func(error)) {
+			"a deletion is reported at once", func(s *kindFixture, _ func(error)) {
 				s.remove("a", "in-a")
 				s.requireDeletions("after the deletion", 1)
 			},
@@ -111,13 +113,13 @@ func TestScopes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
-				s := newSite(t)
-				s.live.SetNames([]string{"a"})
+				s := newKindFixture(t)
+				s.liveNamespaces.SetNames([]string{"a"})
 				s.create("a", "in-a")
 				s.create("b", "in-b")
-				s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, succeeding)
+				s.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, succeed)
 				stop := s.run()
-				s.want("the namespace that is served", "c in-a")
+				s.requireCalls("the namespace that is served", "c in-a")
 				tc.play(s, stop)
 			})
 		})
@@ -127,9 +129,9 @@ func TestScopes(t *testing.T) {
 // TestScopesAskForTheirNamespacesAlone shows that an operator needs no rights outside of the namespaces that it serves.
 func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		s.live.SetNames([]string{"a"})
-		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, succeeding)
+		s := newKindFixture(t)
+		s.liveNamespaces.SetNames([]string{"a"})
+		s.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, succeed)
 		s.run()
 		s.create("a", "x")
 		for _, r := range s.connection.DrainRequests() {
@@ -144,26 +146,26 @@ func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 // handler of its predecessor. Otherwise both would handle the same objects.
 func TestScopeWaitsForTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		s.live.SetNames([]string{"a"})
+		s := newKindFixture(t)
+		s.liveNamespaces.SetNames([]string{"a"})
 		running, most := 0, 0
-		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
-			s.change(func() { running++; most = max(most, running) })
+		s.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
+			s.withLock(func() { running++; most = max(most, running) })
 			time.Sleep(time.Minute)
-			s.change(func() { running-- })
+			s.withLock(func() { running-- })
 			return nil
 		})
 		s.run()
 		s.create("a", "in-a")
 		for _, served := range [][]string{nil, {"a"}, {"b"}, {"b", "c"}, {"a"}} {
-			s.live.SetNames(served)
-			s.settle()
+			s.liveNamespaces.SetNames(served)
+			s.waitUntilSettled()
 		}
 		time.Sleep(5 * time.Minute)
 		s.create("a", "another")
 		time.Sleep(5 * time.Minute)
-		s.want("each object once", "c in-a", "c another")
-		s.change(func() {
+		s.requireCalls("each object once", "c in-a", "c another")
+		s.withLock(func() {
 			if most != 1 {
 				t.Errorf("%d handlers ran at once", most)
 			}

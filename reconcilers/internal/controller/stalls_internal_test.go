@@ -38,25 +38,25 @@ func TestStallsAreLogged(t *testing.T) {
 // TestStuckHandlers shows that a handler counts as stuck when it exceeds its timeout by the limit.
 func TestStuckHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := creating("c")
+		slow := newCreateHandler("c")
 		slow.Policy = handlers.Policy{Timeout: ptr.To(time.Minute)}
 		slow.Call = func(context.Context, *handlers.Invocation) error {
 			time.Sleep(time.Hour)
 			return nil
 		}
-		w := newWorld(t, slow)
+		w := newObjectFixture(t, slow)
 		go w.pass()
 		synctest.Wait()
-		w.wantStuck(t, "within the timeout", 59*time.Second, 0)
-		w.wantStuck(t, "shortly after the timeout", time.Minute, 0)
-		w.wantStuck(t, "at the limit after the timeout", time.Second, 1)
+		w.requireStuck(t, "within the timeout", 59*time.Second, 0)
+		w.requireStuck(t, "shortly after the timeout", time.Minute, 0)
+		w.requireStuck(t, "at the limit after the timeout", time.Second, 1)
 		time.Sleep(2 * time.Hour)
-		w.wantStuck(t, "after the end of the handler", 0, 0)
+		w.requireStuck(t, "after the end of the handler", 0, 0)
 	})
 }
 
-// wantStuck sleeps, and then checks how many handlers have been stuck for a minute.
-func (w *world) wantStuck(t *testing.T, when string, after time.Duration, n int) {
+// requireStuck sleeps, and then checks how many handlers have been stuck for a minute.
+func (w *objectFixture) requireStuck(t *testing.T, when string, after time.Duration, n int) {
 	t.Helper()
 	time.Sleep(after)
 	if got := w.controller.workers.stuckHandlers(time.Minute); len(got) != n {
@@ -67,25 +67,25 @@ func (w *world) wantStuck(t *testing.T, when string, after time.Duration, n int)
 // TestStuckObjects shows that waiting objects count as stuck if no worker becomes free.
 func TestStuckObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := creating("c")
+		slow := newCreateHandler("c")
 		slow.Call = func(context.Context, *handlers.Invocation) error {
 			time.Sleep(time.Hour)
 			return nil
 		}
-		w := newWorld(t, slow)
+		w := newObjectFixture(t, slow)
 		w.controller.deps.Settings.Workers = 1
 		w.controller.workers = newWorkers(w.controller.deps, widgets)
-		w.controller.changes.Place = w.controller.workers.occupation
+		w.controller.changes.Slot = w.controller.workers.occupation
 		stop := w.startWorker(t)
 		w.controller.queue.Load().Add(request)
 		synctest.Wait()
 		other := request
 		other.Name = "b"
 		w.controller.queue.Load().Add(other)
-		w.wantStuck(t, "before the limit", 59*time.Second, 0)
-		w.wantStuck(t, "at the limit", time.Second, 1)
+		w.requireStuck(t, "before the limit", 59*time.Second, 0)
+		w.requireStuck(t, "at the limit", time.Second, 1)
 		time.Sleep(2 * time.Hour)
-		w.wantStuck(t, "with a free worker", 0, 0)
+		w.requireStuck(t, "with a free worker", 0, 0)
 		stop()
 	})
 }

@@ -14,24 +14,24 @@ import (
 
 // slowestInsistence is the longest delay between two attempts to write during a pause. Running work has little time
 // after a pause has begun, so the usual backoff would be too slow.
-const slowestInsistence = 5 * time.Second
+const maxPausedRetryDelay = 5 * time.Second
 
-// unwritten holds the objects whose results are not stored yet, from the end of one pass to the start of the next. The
-// gate counts each of them like a running handler, so that a peer does not take over before they are stored.
-type unwritten struct {
+// unwrittenObjects holds the objects whose results are not stored yet, from the end of one pass to the start of the
+// next. The gate counts each of them like a running handler, so that a peer does not take over before they are stored.
+type unwrittenObjects struct {
 	mu   sync.Mutex
 	keys map[types.NamespacedName]bool // nil after the end of the run
 }
 
 // beginRun starts a run with no objects.
-func (u *unwritten) beginRun() {
+func (u *unwrittenObjects) beginRun() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.keys = map[types.NamespacedName]bool{}
 }
 
 // addKey adds an object. It returns false after the end of the run: no later pass can store the results.
-func (u *unwritten) addKey(key types.NamespacedName) bool {
+func (u *unwrittenObjects) addKey(key types.NamespacedName) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.keys == nil {
@@ -42,10 +42,10 @@ func (u *unwritten) addKey(key types.NamespacedName) bool {
 }
 
 // takeRemaining returns the remaining objects. From then on, addKey rejects objects.
-func (u *unwritten) takeRemaining() map[types.NamespacedName]bool {
+func (u *unwrittenObjects) takeRemaining() map[types.NamespacedName]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// The lock makes this atomic: an object is either returned here, or rejected by [unwritten.addKey].
+	// The lock makes this atomic: an object is either returned here, or rejected by [unwrittenObjects.addKey].
 	left := u.keys
 	u.keys = nil
 	return left
@@ -55,7 +55,7 @@ func (u *unwritten) takeRemaining() map[types.NamespacedName]bool {
 // later pass can begin, it retries until the results are stored or it must stop, and returns false.
 func (c *Controller) keepCounted(ctx context.Context, request source.Request) bool {
 	// After the end of the run, addKey returns false, because no later pass would remove the object from the set.
-	if !c.isPaused() && c.unwritten.addKey(request.NamespacedName) {
+	if !c.isPaused() && c.unwrittenObjects.addKey(request.NamespacedName) {
 		return true
 	}
 	c.retryDuringPause(ctx, request)
@@ -65,11 +65,11 @@ func (c *Controller) keepCounted(ctx context.Context, request source.Request) bo
 // writeRemaining starts to store the remaining results when a run has ended and no more passes begin. It does not wait;
 // the caller waits for passes to end.
 func (c *Controller) writeRemaining() {
-	for key := range c.unwritten.takeRemaining() {
+	for key := range c.unwrittenObjects.takeRemaining() {
 		c.passes.Go(func() {
 			// The pass that left the results has already ended, so the count of the object ends here.
 			defer c.leaveGate()
-			c.retryDuringPause(c.passing, source.Request{NamespacedName: key})
+			c.retryDuringPause(c.passContext, source.Request{NamespacedName: key})
 		})
 	}
 }
@@ -97,7 +97,7 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 		// Wait for the requested delay, but not for longer than slowestInsistence.
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(result.RequeueAfter, slowestInsistence)):
+		case <-time.After(min(result.RequeueAfter, maxPausedRetryDelay)):
 		}
 	}
 }

@@ -31,9 +31,9 @@ func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) 
 	case eventType == "DELETED":
 		// A deletion always needs a pass, for event handlers and notifyDeleted.
 		if pass = true; c.selector != nil && c.events == nil {
-			eventType = indexes.Left // with a selector, the object may only have stopped matching
+			eventType = indexes.EventLeft // with a selector, the object may only have stopped matching
 		}
-	case c.events == nil && c.owned == nil && c.objects.CheckEcho(obj):
+	case c.events == nil && c.ownership == nil && c.objects.CheckEcho(obj):
 		// An own write that needs no pass, or an event during a pass.
 	default:
 		// Metrics measure the delay from here to the end of the change.
@@ -52,7 +52,7 @@ func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) 
 	if c.events != nil {
 		c.events.queueEvent(eventType, obj)
 	}
-	if c.owned != nil {
+	if c.ownership != nil {
 		c.trackOwnership(shown, obj) // for owners, a child that stops matching the selector is gone
 	}
 	return pass
@@ -63,7 +63,7 @@ func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) 
 func (c *Controller) NoteDeleted(obj source.Object) {
 	// Passes compare with this record, so that they do not store the memory of a deleted object again.
 	c.objects.NoteDeletion(obj)
-	c.disappeared.addDeletedObject(obj)
+	c.disappearedObjects.addDeletedObject(obj)
 	c.background.ForgetObject(obj.GetUID())
 	c.unhandled.ForgetObject(obj.GetUID())
 }
@@ -90,7 +90,7 @@ func (c *Controller) finishFirstListing() {
 // does not have them.
 func (c *Controller) finishIndexListing() {
 	if c.feed != nil {
-		c.forgetObjects(c.feed.FinishList(c.version()))
+		c.forgetObjects(c.feed.FinishList(c.lastSyncVersion()))
 	}
 	c.indicesFilled()
 }

@@ -15,7 +15,7 @@ import (
 // workers holds the slots for the passes of one resource, in all its namespaces together. Goroutines exist only for
 // running passes.
 type workers struct {
-	places     *source.Places
+	slots      *source.Slots
 	occupation *adapters.Occupation // the handlers that occupy the slots, for log lines and health
 	log        logr.Logger
 }
@@ -26,8 +26,8 @@ func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 		occupation: &adapters.Occupation{Gauge: deps.Metrics.OccupiedGauge(r.GroupKind().String())},
 		log:        logging.OfKind(deps.Log, r.GroupVersionKind),
 	}
-	w.places = source.NewPlaces(deps.Settings.Workers,
-		source.PlacesObserver{Waiting: deps.Metrics.WaitingGauge(r.GroupKind().String()), Stalled: w.logStall})
+	w.slots = source.NewSlots(deps.Settings.Workers,
+		source.SlotsObserver{OnWaiting: deps.Metrics.WaitingGauge(r.GroupKind().String()), OnStall: w.logStall})
 	return w
 }
 
@@ -45,7 +45,8 @@ func (w *workers) logStall(s source.Stall) {
 	var occupied []string
 	for _, h := range w.occupation.SlotHolders() {
 		occupied = append(
-			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
+			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects,
+				h.LongestHold.Round(time.Second)),
 		)
 	}
 	logging.Warn(w.log, "Handlers occupy all workers, and other objects wait for them. Limit handlers with "+
@@ -67,7 +68,7 @@ func (w *workers) stuckHandlers(limit time.Duration) (all []string) {
 			))
 		}
 	}
-	for _, s := range w.places.CurrentStalls() {
+	for _, s := range w.slots.CurrentStalls() {
 		if waited := time.Since(s.Since); waited >= limit {
 			all = append(all, fmt.Sprintf("%d objects wait for workers, none of which got free for %s: occupied by %q",
 				s.Waiting, waited.Round(time.Second), holderNames(holders)))
@@ -77,7 +78,7 @@ func (w *workers) stuckHandlers(limit time.Duration) (all []string) {
 }
 
 // holderNames returns the ids of the handlers.
-func holderNames(holders []adapters.Holder) (all []string) {
+func holderNames(holders []adapters.SlotHolder) (all []string) {
 	for _, h := range holders {
 		all = append(all, h.Handler)
 	}

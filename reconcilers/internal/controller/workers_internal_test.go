@@ -15,16 +15,16 @@ import (
 )
 
 // startWorker starts a worker on the queue, as a controller does. The returned function stops it.
-func (w *world) startWorker(t *testing.T) (stop func()) {
+func (w *objectFixture) startWorker(t *testing.T) (stop func()) {
 	c := w.controller
 	c.queue.Store(
 		source.NewQueue(
-			c.workers.places,
+			c.workers.slots,
 			workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Minute),
 		),
 	)
-	ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), w.log()))
-	c.passing = ctx
+	ctx, cancel := context.WithCancel(logf.IntoContext(t.Context(), w.errorLogger()))
+	c.passContext = ctx
 	go func() {
 		for {
 			r, _, shutdown := c.queue.Load().GetWithPriority()
@@ -46,7 +46,7 @@ func (w *world) startWorker(t *testing.T) (stop func()) {
 // where controller-runtime would not recover it.
 func TestPanicsOfPassesAreContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, creating("c"))
+		w := newObjectFixture(t, newCreateHandler("c"))
 		reads := 0
 		w.controller.store = changingStore{w.cache, func() {
 			if reads++; reads%2 == 1 && reads < 6 { // every second read belongs to the log line
@@ -58,13 +58,13 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		w.requireCalls("the pass is retried until it succeeds", "c")
-		if len(w.logged) != 3 || !strings.Contains(
-			w.logged[0], "a mistake of the framework",
-		) || !strings.Contains(w.logged[0], `"name"="a"`) {
-			t.Fatalf("want one line for each panic, with its object: %q", w.logged)
+		if len(w.logLines) != 3 || !strings.Contains(
+			w.logLines[0], "a mistake of the framework",
+		) || !strings.Contains(w.logLines[0], `"name"="a"`) {
+			t.Fatalf("want one line for each panic, with its object: %q", w.logLines)
 		}
-		if !strings.Contains(w.logged[0], `"uid"="u1"`) || !strings.Contains(w.logged[0], `"stack"`) {
-			t.Errorf("the line lacks the uid or the stack: %q", w.logged)
+		if !strings.Contains(w.logLines[0], `"uid"="u1"`) || !strings.Contains(w.logLines[0], `"stack"`) {
+			t.Errorf("the line lacks the uid or the stack: %q", w.logLines)
 		}
 	})
 }
@@ -72,8 +72,8 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 // TestPanicsInPausesAreLogged shows that a panic ends the retries during a pause and is logged at once, as there is no
 // later attempt.
 func TestPanicsInPausesAreLogged(t *testing.T) {
-	w := newWorld(t, creating("c"))
-	w.controller.turn.Gate = closed{}
+	w := newObjectFixture(t, newCreateHandler("c"))
+	w.controller.turn.Gate = closedGate{}
 	reads := 0
 	w.controller.store = changingStore{w.cache, func() {
 		if reads++; reads == 2 {
@@ -81,24 +81,24 @@ func TestPanicsInPausesAreLogged(t *testing.T) {
 		}
 	}, nothing}
 	w.controller.retryDuringPause(t.Context(), request)
-	if len(w.logged) != 1 || !strings.Contains(w.logged[0], "a mistake of the framework") ||
-		!strings.Contains(w.logged[0], `"name"="a"`) {
-		t.Errorf("want one line with the object, got %q", w.logged)
+	if len(w.logLines) != 1 || !strings.Contains(w.logLines[0], "a mistake of the framework") ||
+		!strings.Contains(w.logLines[0], `"name"="a"`) {
+		t.Errorf("want one line with the object, got %q", w.logLines)
 	}
 }
 
-// closed is the gate of a paused operator.
-type closed struct{}
+// closedGate is the gate of a paused operator.
+type closedGate struct{}
 
-func (closed) Open() bool  { return false }
-func (closed) Enter() bool { return false }
-func (closed) Leave()      {}
+func (closedGate) Open() bool  { return false }
+func (closedGate) Enter() bool { return false }
+func (closedGate) Leave()      {}
 
 // TestBackgroundOfAFailure shows that a failed controller ends its background handlers although its context continues,
 // so that it can be restarted.
 func TestBackgroundOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newObjectFixture(t)
 		ended := make(chan struct{})
 		go func() {
 			w.controller.beginBackground(t.Context())()
@@ -116,7 +116,7 @@ func TestBackgroundOfAFailure(t *testing.T) {
 // complete.
 func TestExitBeforeHandlersMayBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, creating("c"))
+		w := newObjectFixture(t, newCreateHandler("c"))
 		w.controller.turn.Readiness = indexes.NewReadiness()
 		stop := w.startWorker(t)
 		w.controller.queue.Load().Add(request)

@@ -18,27 +18,27 @@ import (
 
 var errMalformed = errors.New("not a well-formed JSON object")
 
-// texts decodes JSON answers without decoding the objects in them.
+// textDecoder decodes JSON answers without decoding the objects in them.
 //
 // If bare is set, it is the type of all objects, and only their metadata is kept, even if the API server has sent whole
 // objects. If whole is set and returns false for the metadata of an object, only the identity of that object is kept.
-type texts struct {
-	packer *compact.Packer
-	bare   *metav1.TypeMeta
-	whole  func(metadata []byte) bool
+type textDecoder struct {
+	packer       *compact.Packer
+	metadataType *metav1.TypeMeta
+	keepsWhole   func(metadata []byte) bool
 }
 
-var _ runtime.Serializer = texts{}
+var _ runtime.Serializer = textDecoder{}
 
 // Identifier implements runtime.Encoder. Identifiers matter for encoders with a cache only.
-func (texts) Identifier() runtime.Identifier { return "compact texts" }
+func (textDecoder) Identifier() runtime.Identifier { return "compact texts" }
 
 // Encode always fails, because an informer sends no objects.
-func (texts) Encode(runtime.Object, io.Writer) error { return errReading }
+func (textDecoder) Encode(runtime.Object, io.Writer) error { return errEncodingUnsupported }
 
 // Decode decodes a watch event, an object, a list of objects, or a status. The object of an event stays undecoded: the
 // watch passes its bytes to Decode again.
-func (d texts) Decode(
+func (d textDecoder) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, is := into.(*metav1.WatchEvent); is {
@@ -68,10 +68,10 @@ func (d texts) Decode(
 
 // packObject makes a compact object of its JSON text. The type is used for items of a list, which do not contain their
 // own type.
-func (d texts) packObject(text []byte, typ metav1.TypeMeta) (*compact.CachedObject, error) {
+func (d textDecoder) packObject(text []byte, typ metav1.TypeMeta) (*compact.CachedObject, error) {
 	// Without a fixed type, the object is kept, or reduced to its identity.
-	if d.bare == nil {
-		if d.whole != nil {
+	if d.metadataType == nil {
+		if d.keepsWhole != nil {
 			if reduced := d.reduceToIdentity(text); reduced != nil {
 				return compact.New(reduced, typ) // not packed with the dictionary, which is made for whole objects
 			}
@@ -89,11 +89,11 @@ func (d texts) packObject(text []byte, typ metav1.TypeMeta) (*compact.CachedObje
 	if !whole {
 		return nil, fmt.Errorf("reading the metadata of an object: %w", errMalformed)
 	}
-	return d.packer.New(slices.Concat([]byte(`{"metadata":`), metadata, []byte("}")), *d.bare)
+	return d.packer.New(slices.Concat([]byte(`{"metadata":`), metadata, []byte("}")), *d.metadataType)
 }
 
 // reduceToIdentity returns the object with only its type and identity, or nil if the whole object is kept.
-func (d texts) reduceToIdentity(text []byte) []byte {
+func (d textDecoder) reduceToIdentity(text []byte) []byte {
 	kept, metadata := []byte{'{'}, []byte(nil)
 	isWhole := jsontext.EachMember(text, func(m jsontext.RawMember) {
 		switch string(m.Key) {
@@ -104,7 +104,7 @@ func (d texts) reduceToIdentity(text []byte) []byte {
 		}
 	})
 	// Keep the object as it is: it is malformed, has no metadata, or is needed as a whole.
-	if !isWhole || metadata == nil || d.whole(metadata) {
+	if !isWhole || metadata == nil || d.keepsWhole(metadata) {
 		return nil
 	}
 	// The fields of the identity are those that the engine needs to find, compare and order objects.
@@ -189,7 +189,7 @@ var (
 )
 
 // decodeList decodes one page of a list. An item without a type gets the type of the list.
-func (a *answer) decodeList(d texts) (*list, error) {
+func (a *answer) decodeList(d textDecoder) (*list, error) {
 	// The metadata of a list are small, so they are decoded completely.
 	page := &list{}
 	if a.metadata != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// shown returns the output of the decoder in one line.
-func shown(t *testing.T, decoded runtime.Object) string {
+// decodedLine returns the output of the decoder in one line.
+func decodedLine(t *testing.T, decoded runtime.Object) string {
 	t.Helper()
 	switch found := decoded.(type) {
 	case *metav1.Status:
@@ -44,7 +44,7 @@ func shown(t *testing.T, decoded runtime.Object) string {
 		}
 		lines := []string{"list " + about.GetResourceVersion() + about.GetContinue()}
 		for _, one := range all {
-			lines = append(lines, shown(t, one))
+			lines = append(lines, decodedLine(t, one))
 		}
 		return strings.Join(lines, "; ")
 	}
@@ -97,11 +97,11 @@ func TestDecoding(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			decoded, _, err := texts{}.Decode([]byte(tc.text), nil, nil)
+			decoded, _, err := textDecoder{}.Decode([]byte(tc.text), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, shown(t, decoded)); d != "" {
+			if d := cmp.Diff(tc.want, decodedLine(t, decoded)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -115,14 +115,14 @@ func TestDecodingFails(t *testing.T) {
 		`{"kind":"PodList","items":[{]}`, `{"kind":"PodList","metadata":5,"items":[]}`,
 		`{"kind":"Status","apiVersion":"v1","code":"x"}`, `{"metadata":1}`,
 	} {
-		if _, _, err := (texts{}).Decode([]byte(text), nil, nil); err == nil {
+		if _, _, err := (textDecoder{}).Decode([]byte(text), nil, nil); err == nil {
 			t.Errorf("%s was decoded", text)
 		}
 	}
-	if _, _, err := (texts{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
+	if _, _, err := (textDecoder{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
 		t.Error("a list was decoded as a watch event")
 	}
-	if err := (texts{}).Encode(nil, io.Discard); err == nil {
+	if err := (textDecoder{}).Encode(nil, io.Discard); err == nil {
 		t.Error("encoding did not fail")
 	}
 }
@@ -133,9 +133,10 @@ func TestDecodingAWatch(t *testing.T) {
 		{"object":{"kind":"A","metadata":{"name":"m"}},"type":"DELETED"}
 		{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}}`
 	decoder := restwatch.NewDecoder(
-		streaming.NewDecoder(json.Framer.NewFrameReader(io.NopCloser(strings.NewReader(stream))), texts{}), texts{},
+		streaming.NewDecoder(json.Framer.NewFrameReader(io.NopCloser(strings.NewReader(stream))), textDecoder{}),
+		textDecoder{},
 	)
-	wantEvents(t, decoder, []expectedEvent{
+	requireEvents(t, decoder, []expectedEvent{
 		{watch.Added, `{"kind":"A","metadata":{"name":"n"}}`}, {watch.Deleted, `{"kind":"A","metadata":{"name":"m"}}`},
 		{watch.Error, "status 410 gone"},
 	})
@@ -147,15 +148,15 @@ type expectedEvent struct {
 	text  string
 }
 
-// wantEvents reads a watch to its end and compares the events.
-func wantEvents(t *testing.T, decoder *restwatch.Decoder, wanted []expectedEvent) {
+// requireEvents reads a watch to its end and compares the events.
+func requireEvents(t *testing.T, decoder *restwatch.Decoder, wanted []expectedEvent) {
 	t.Helper()
 	for _, want := range wanted {
 		event, object, err := decoder.Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := shown(t, object); event != want.event || got != want.text {
+		if got := decodedLine(t, object); event != want.event || got != want.text {
 			t.Errorf("got %s %s, want %s %s", event, got, want.event, want.text)
 		}
 	}
@@ -201,12 +202,12 @@ func TestDecodingMetadata(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := texts{bare: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+			s := textDecoder{metadataType: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 			decoded, _, err := s.Decode([]byte(tc.text), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, shown(t, decoded)); d != "" {
+			if d := cmp.Diff(tc.want, decodedLine(t, decoded)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -214,7 +215,7 @@ func TestDecodingMetadata(t *testing.T) {
 	for _, text := range []string{
 		``, `{"kind":"PodList","items":[{]}`, `{"kind":"PodList","items":[5]}`, `{"metadata":1}`,
 	} {
-		s := texts{bare: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+		s := textDecoder{metadataType: &metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 		if _, _, err := s.Decode([]byte(text), nil, nil); err == nil {
 			t.Errorf("%s was decoded", text)
 		}
@@ -250,7 +251,7 @@ func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
 	events := &transport.WatchEvents{}
 	stream := io.NopCloser(strings.NewReader(strings.Repeat(event, 9)))
 	decoder := streaming.NewDecoder(
-		boundedFramer{json.Framer, events}.NewFrameReader(stream), eventCounter{texts{}, events},
+		boundedFramer{json.Framer, events}.NewFrameReader(stream), eventCounter{textDecoder{}, events},
 	)
 	for n := range 9 {
 		if _, _, err := decoder.Decode(nil, &metav1.WatchEvent{}); err != nil {

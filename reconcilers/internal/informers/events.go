@@ -51,16 +51,16 @@ func (f boundedFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 type boundedReader struct {
 	io.ReadCloser
 
-	events *transport.WatchEvents
-	seen   uint64 // the number of events at the last read
-	size   int
+	events    *transport.WatchEvents
+	lastCount uint64 // the number of events at the last read
+	size      int
 }
 
 // Read reads from the stream, unless the current event is already too large.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	// A new event was decoded since the last read: start to count again.
-	if now := b.events.DecodedCount(); now != b.seen {
-		b.seen, b.size = now, 0
+	if now := b.events.DecodedCount(); now != b.lastCount {
+		b.lastCount, b.size = now, 0
 	}
 	// The error ends the watch, and the reflector starts another one.
 	if b.size > largestEvent {

@@ -23,7 +23,7 @@ import (
 
 // resync is the period after which an informer reports all objects again, as in controller-runtime. Each informer
 // varies it by a tenth, so that the informers of a process do not resync at the same moment.
-const resync = 10 * time.Hour
+const baseResyncPeriod = 10 * time.Hour
 
 // WatchInterest describes which objects of a resource an informer watches, and which parts of them it keeps.
 type WatchInterest struct {
@@ -31,11 +31,11 @@ type WatchInterest struct {
 	Namespace string
 	// Kind requests protobuf, with JSON as the alternative if the API server cannot encode the kind. Nil requests JSON.
 	Kind *compact.MessageKind
-	// Metadata keeps only the metadata of the objects, with apiVersion and kind, in JSON.
-	Metadata bool
-	// Whole, if set, returns false for the metadata of objects of which only the identity is kept: name, namespace,
-	// uid, resourceVersion and deletionTimestamp. It requires JSON.
-	Whole func(metadata []byte) bool
+	// MetadataOnly keeps only the metadata of the objects, with apiVersion and kind, in JSON.
+	MetadataOnly bool
+	// KeepsWhole, if set, returns false for the metadata of objects of which only the identity is kept: name,
+	// namespace, uid, resourceVersion and deletionTimestamp. It requires JSON.
+	KeepsWhole func(metadata []byte) bool
 	// Selector limits the objects by their labels; nil selects all. If an object stops matching, the watch reports it
 	// as deleted.
 	Selector labels.Selector
@@ -61,7 +61,7 @@ func New(
 }
 
 // resyncPeriod returns the resync period of one informer: the constant, plus or minus a tenth.
-func resyncPeriod() time.Duration { return resync/10*9 + rand.N(resync/5) }
+func resyncPeriod() time.Duration { return baseResyncPeriod/10*9 + rand.N(baseResyncPeriod/5) }
 
 // newListing creates the client that lists and watches for one informer.
 func newListing(
@@ -70,13 +70,13 @@ func newListing(
 	// The client has the configuration of the operator, but its own codec.
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
-	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole,
+	known := serializer{packer: compact.NewPacker(interest.Kind), keepsWhole: interest.KeepsWhole,
 		events: &transport.WatchEvents{}}
 	switch {
-	case interest.Metadata:
+	case interest.MetadataOnly:
 		// The metadata form has the type PartialObjectMetadata, so the real type is set here.
 		// Metadata are requested as JSON in any case, so the two options exclude each other.
-		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
+		known.metadataType = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
 	case interest.Kind != nil:
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
@@ -120,7 +120,7 @@ func (l *listing) watchObjects(ctx context.Context, options metav1.ListOptions) 
 
 // metadataAlone is the Accept header for metadata. API servers that do not support this form, such as some aggregated
 // ones, send whole objects: the second media type permits that.
-const metadataAlone = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+const metadataAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
 
 // newRequest builds a list or watch request. The second argument is the kind of the metadata form, if only metadata are
 // wanted.
@@ -131,8 +131,8 @@ func (l *listing) newRequest(options *metav1.ListOptions, metadata string) *rest
 	// An empty namespace lists the whole cluster.
 	request := l.client.Get().NamespaceIfScoped(l.interest.Namespace, l.interest.Namespace != "").Resource(l.plural).
 		SpecificallyVersionedParams(options, parameters, schema.GroupVersion{Version: "v1"})
-	if l.interest.Metadata {
-		request.SetHeader("Accept", fmt.Sprintf(metadataAlone, metadata))
+	if l.interest.MetadataOnly {
+		request.SetHeader("Accept", fmt.Sprintf(metadataAccept, metadata))
 	}
 	// The reflector sets a timeout for watches: apply it to the whole request, too.
 	if options.TimeoutSeconds != nil {

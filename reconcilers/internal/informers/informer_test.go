@@ -129,7 +129,7 @@ func TestInformersOfMessages(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	for _, sent := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
 		t.Run(sent, func(t *testing.T) {
-			server := &protocols{sends: sent}
+			server := &fixedProtocolServer{sends: sent}
 			web := httptest.NewServer(server)
 			defer web.Close()
 			informer, err := informers.New(
@@ -163,15 +163,15 @@ func TestInformersOfMessages(t *testing.T) {
 	}
 }
 
-// protocols lists one config map in one of the forms. It refuses watches.
-type protocols struct {
+// fixedProtocolServer lists one config map in one of the forms. It refuses watches.
+type fixedProtocolServer struct {
 	sends string
 
 	mu      sync.Mutex
 	mistake string
 }
 
-func (p *protocols) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *fixedProtocolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if accepted := r.Header.Get("Accept"); accepted != "application/vnd.kubernetes.protobuf,application/json" {
 		p.mu.Lock()
 		p.mistake = "it accepts " + accepted

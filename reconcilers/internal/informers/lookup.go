@@ -23,7 +23,7 @@ type ObjectReader struct {
 // NewLookup creates the lookup of a resource. It sends no requests yet.
 func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *ObjectReader {
 	return &ObjectReader{resource: resource, listing: sync.OnceValues(func() (*listing, error) {
-		return newListing(config, way, resource, WatchInterest{Metadata: true})
+		return newListing(config, way, resource, WatchInterest{MetadataOnly: true})
 	})}
 }
 

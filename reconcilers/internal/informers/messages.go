@@ -17,12 +17,12 @@ import (
 // These are the field numbers of the protobuf messages around objects: watch events, runtime.RawExtension,
 // runtime.Unknown, runtime.TypeMeta, and lists.
 const (
-	eventType, eventObject protowire.Number = 1, 2
-	extensionRaw           protowire.Number = 1
+	fieldEventType, fieldEventObject protowire.Number = 1, 2
+	fieldExtensionRaw                protowire.Number = 1
 
-	unknownType, unknownRaw  protowire.Number = 1, 2
-	typeVersion, typeKind    protowire.Number = 1, 2
-	listMetadata, listObject protowire.Number = 1, 2
+	fieldUnknownType, fieldUnknownRaw  protowire.Number = 1, 2
+	fieldTypeVersion, fieldTypeKind    protowire.Number = 1, 2
+	fieldListMetadata, fieldListObject protowire.Number = 1, 2
 )
 
 // envelope is the prefix of every protobuf answer of an API server.
@@ -30,19 +30,19 @@ var envelope = []byte{'k', '8', 's', 0}
 
 var errNoMessage = errors.New("not a well-formed protobuf message")
 
-// messages decodes protobuf answers without decoding the objects in them.
-type messages struct{ packer *compact.Packer }
+// messageDecoder decodes protobuf answers without decoding the objects in them.
+type messageDecoder struct{ packer *compact.Packer }
 
-var _ runtime.Serializer = messages{}
+var _ runtime.Serializer = messageDecoder{}
 
 // Identifier implements runtime.Encoder.
-func (messages) Identifier() runtime.Identifier { return "compact messages" }
+func (messageDecoder) Identifier() runtime.Identifier { return "compact messages" }
 
 // Encode always fails, because an informer sends no objects.
-func (messages) Encode(runtime.Object, io.Writer) error { return errReading }
+func (messageDecoder) Encode(runtime.Object, io.Writer) error { return errEncodingUnsupported }
 
 // Decode decodes the same answers as that of texts: a watch event, an object, a list, or a status.
-func (d messages) Decode(
+func (d messageDecoder) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, is := into.(*metav1.WatchEvent); is {
@@ -75,11 +75,11 @@ func decodeEventMessage(data []byte, event *metav1.WatchEvent) error {
 	inner := true
 	whole := compact.EachField(data, func(f compact.MessageField) {
 		switch f.Number {
-		case eventType:
+		case fieldEventType:
 			event.Type = string(f.Value)
-		case eventObject:
+		case fieldEventObject:
 			inner = compact.EachField(f.Value, func(f compact.MessageField) {
-				if f.Number == extensionRaw {
+				if f.Number == fieldExtensionRaw {
 					event.Object.Raw = f.Value
 				}
 			})
@@ -99,18 +99,18 @@ func openEnvelope(data []byte) (of schema.GroupVersionKind, raw []byte, whole bo
 	data, enveloped := bytes.CutPrefix(data, envelope)
 	whole = enveloped && compact.EachField(data, func(f compact.MessageField) {
 		switch f.Number {
-		case unknownType:
+		case fieldUnknownType:
 			typ = f.Value
-		case unknownRaw:
+		case fieldUnknownRaw:
 			raw = f.Value
 		}
 	})
 	var version, kind string
 	told := compact.EachField(typ, func(f compact.MessageField) {
 		switch f.Number {
-		case typeVersion:
+		case fieldTypeVersion:
 			version = string(f.Value)
-		case typeKind:
+		case fieldTypeKind:
 			kind = string(f.Value)
 		}
 	})
@@ -118,14 +118,14 @@ func openEnvelope(data []byte) (of schema.GroupVersionKind, raw []byte, whole bo
 }
 
 // decodeList decodes one page of a list.
-func (d messages) decodeList(raw []byte) (*list, error) {
+func (d messageDecoder) decodeList(raw []byte) (*list, error) {
 	page := &list{}
 	var failed error
 	whole := compact.EachField(raw, func(f compact.MessageField) {
 		switch f.Number {
-		case listMetadata:
+		case fieldListMetadata:
 			failed = errors.Join(failed, page.metadata.Unmarshal(f.Value))
-		case listObject:
+		case fieldListObject:
 			// Items have no envelope: the list is of the requested kind.
 			object, err := d.packer.NewFromMessage(f.Value)
 			if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-var ofConfigMaps = messages{compact.NewPacker(
+var configMapDecoder = messageDecoder{compact.NewPacker(
 	compact.KindOf(clientgoscheme.Scheme, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 )}
 
-// sent returns the object as an API server sends it in protobuf.
-func sent(t *testing.T, object runtime.Object) []byte {
+// encodeMessage returns the object as an API server sends it in protobuf.
+func encodeMessage(t *testing.T, object runtime.Object) []byte {
 	t.Helper()
 	server := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
 	encoder := clientgoscheme.Codecs.EncoderForVersion(server, corev1.SchemeGroupVersion)
@@ -41,8 +41,8 @@ func configMap(name string) *corev1.ConfigMap {
 	}
 }
 
-// asText returns a configMap in its kept form.
-func asText(name string) string {
+// configMapText returns a configMap in its kept form.
+func configMapText(name string) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name + `"},"data":{"a":"` + name + `"}}`
 }
 
@@ -53,12 +53,12 @@ func TestDecodingMessages(t *testing.T) {
 		sent   runtime.Object
 		want   string
 	}{
-		"Object": {"an object is kept without its managed fields", configMap("n"), asText("n")},
+		"Object": {"an object is kept without its managed fields", configMap("n"), configMapText("n")},
 		"List": {
 			"elements of a list get the type of the kind", &corev1.ConfigMapList{
 				ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"},
 				Items:    []corev1.ConfigMap{*configMap("a"), *configMap("b")},
-			}, "list 7c; " + asText("a") + "; " + asText("b"),
+			}, "list 7c; " + configMapText("a") + "; " + configMapText("b"),
 		},
 		"Empty": {
 			"an empty list is decoded",
@@ -69,11 +69,11 @@ func TestDecodingMessages(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			decoded, _, err := ofConfigMaps.Decode(sent(t, tc.sent), nil, nil)
+			decoded, _, err := configMapDecoder.Decode(encodeMessage(t, tc.sent), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, shown(t, decoded)); d != "" {
+			if d := cmp.Diff(tc.want, decodedLine(t, decoded)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -82,17 +82,17 @@ func TestDecodingMessages(t *testing.T) {
 
 // TestDecodingMessagesFails shows that malformed messages are errors.
 func TestDecodingMessagesFails(t *testing.T) {
-	list := sent(t, &corev1.ConfigMapList{
+	list := encodeMessage(t, &corev1.ConfigMapList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{*configMap("a")},
 	})
-	object := sent(t, configMap("n"))
+	object := encodeMessage(t, configMap("n"))
 	tests := map[string]struct {
 		reason string
 		data   []byte
 	}{
 		"Nothing": {"empty data without an envelope is refused", nil},
-		"JSON":    {"JSON without an envelope is refused", []byte(asText("n"))},
-		"Other":   {"an object of another kind is refused", sent(t, &corev1.Secret{})},
+		"JSON":    {"JSON without an envelope is refused", []byte(configMapText("n"))},
+		"Other":   {"an object of another kind is refused", encodeMessage(t, &corev1.Secret{})},
 		"Cut":     {"a list that is cut off is refused", list[:len(list)-1]},
 		"InList": {"a list with a damaged element is refused",
 			bytes.Replace(list, []byte("\n\x01a"), []byte("\n\x7fa"), 1)},
@@ -104,17 +104,17 @@ func TestDecodingMessagesFails(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if decoded, _, err := ofConfigMaps.Decode(tc.data, nil, nil); err == nil {
+			if decoded, _, err := configMapDecoder.Decode(tc.data, nil, nil); err == nil {
 				t.Errorf("%s, but was decoded: %v", tc.reason, decoded)
 			}
 		})
 	}
 	for _, event := range []string{"\x0a", "\x0a\x7f", "\x12\x02\x0a\x7f"} {
-		if _, _, err := ofConfigMaps.Decode([]byte(event), nil, &metav1.WatchEvent{}); err == nil {
+		if _, _, err := configMapDecoder.Decode([]byte(event), nil, &metav1.WatchEvent{}); err == nil {
 			t.Errorf("%q was decoded as an event", event)
 		}
 	}
-	if err := ofConfigMaps.Encode(nil, io.Discard); err == nil {
+	if err := configMapDecoder.Encode(nil, io.Discard); err == nil {
 		t.Error("encoding did not fail")
 	}
 }
@@ -127,17 +127,18 @@ func TestDecodingAWatchOfMessages(t *testing.T) {
 		framer.NewFrameWriter(&stream), protobuf.NewRawSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme),
 	)
 	wanted := []expectedEvent{
-		{watch.Added, asText("n")}, {watch.Deleted, asText("m")}, {watch.Error, "status 410 gone"},
+		{watch.Added, configMapText("n")}, {watch.Deleted, configMapText("m")}, {watch.Error, "status 410 gone"},
 	}
 	objects := []runtime.Object{configMap("n"), configMap("m"), &metav1.Status{Code: 410, Message: "gone"}}
 	for i, one := range wanted {
-		event := &metav1.WatchEvent{Type: string(one.event), Object: runtime.RawExtension{Raw: sent(t, objects[i])}}
+		event := &metav1.WatchEvent{Type: string(one.event),
+			Object: runtime.RawExtension{Raw: encodeMessage(t, objects[i])}}
 		if err := encoder.Encode(event); err != nil {
 			t.Fatal(err)
 		}
 	}
 	decoder := restwatch.NewDecoder(
-		streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(&stream)), ofConfigMaps), ofConfigMaps,
+		streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(&stream)), configMapDecoder), configMapDecoder,
 	)
-	wantEvents(t, decoder, wanted)
+	requireEvents(t, decoder, wanted)
 }

@@ -14,7 +14,7 @@ import (
 // TestReducedObjects shows that objects of no interest are reduced to their identity, in any order and form of their
 // fields.
 func TestReducedObjects(t *testing.T) {
-	decoder := texts{packer: compact.NewPacker(nil), whole: func(metadata []byte) bool {
+	decoder := textDecoder{packer: compact.NewPacker(nil), keepsWhole: func(metadata []byte) bool {
 		return bytes.Contains(metadata, []byte("owner"))
 	}}
 	long := strings.Repeat("x", 100<<10)
@@ -55,7 +55,7 @@ func TestReducedObjects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := shown(t, decoded)
+			got := decodedLine(t, decoded)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}

@@ -12,15 +12,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-var errReading = errors.New("an informer sends nothing")
+var errEncodingUnsupported = errors.New("an informer sends nothing")
 
 // serializer decodes the answers to lists and watches. It offers protobuf for a kind that has messages, and JSON for
 // every kind, because an API server may not be able to encode the kind as protobuf.
 type serializer struct {
-	packer *compact.Packer
-	bare   *metav1.TypeMeta // the type of objects of which only the metadata are kept; nil keeps whole objects
-	whole  func(metadata []byte) bool
-	events *transport.WatchEvents
+	packer       *compact.Packer
+	metadataType *metav1.TypeMeta // the type of objects of which only the metadata are kept; nil keeps whole objects
+	keepsWhole   func(metadata []byte) bool
+	events       *transport.WatchEvents
 }
 
 var _ runtime.NegotiatedSerializer = serializer{}
@@ -28,8 +28,8 @@ var _ runtime.NegotiatedSerializer = serializer{}
 // SupportedMediaTypes returns the media types in the order of preference.
 func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 	// The metadata form is only implemented for JSON.
-	if s.packer.Kind() != nil && s.bare == nil {
-		in := messages{s.packer}
+	if s.packer.Kind() != nil && s.metadataType == nil {
+		in := messageDecoder{s.packer}
 		all = append(all, runtime.SerializerInfo{
 			MediaType: runtime.ContentTypeProtobuf, MediaTypeType: "application",
 			MediaTypeSubType: "vnd.kubernetes.protobuf", Serializer: in,
@@ -38,7 +38,7 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 			},
 		})
 	}
-	in := texts{packer: s.packer, bare: s.bare, whole: s.whole}
+	in := textDecoder{packer: s.packer, metadataType: s.metadataType, keepsWhole: s.keepsWhole}
 	// JSON frames have no length, so their reader needs a limit; protobuf frames bring their own.
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",

@@ -11,13 +11,13 @@ import (
 )
 
 // mostFields limits the number of fields in one log line.
-const mostFields = 8
+const maxLoggedFields = 8
 
 // LogLoop warns about a loop, with the handlers that keep it running and the fields that they change.
 func LogLoop(log logr.Logger, handlers []string, changed []diff.Path, delay time.Duration) {
 	var fields []string
 	for _, path := range changed {
-		if field := path.String(); len(fields) < mostFields && !slices.Contains(fields, field) {
+		if field := path.String(); len(fields) < maxLoggedFields && !slices.Contains(fields, field) {
 			fields = append(fields, field)
 		}
 	}

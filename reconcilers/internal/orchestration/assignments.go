@@ -63,8 +63,8 @@ func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) 
 func (o *Orchestrator) chooseVersions() map[schema.GroupResource]discovery.Resource {
 	chosen := map[schema.GroupResource]discovery.Resource{}
 	for _, rank := range []func(discovery.Selector) bool{
-		func(s discovery.Selector) bool { return s.Version.Given && s.IsSpecific() },
-		func(s discovery.Selector) bool { return s.Version.Given },
+		func(s discovery.Selector) bool { return s.Version.IsSet && s.IsSpecific() },
+		func(s discovery.Selector) bool { return s.Version.IsSet },
 		discovery.Selector.IsSpecific,
 		func(discovery.Selector) bool { return true },
 	} {

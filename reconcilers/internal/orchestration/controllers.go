@@ -15,8 +15,8 @@ import (
 
 // controllers represents the running or ended controllers of one resource.
 type controllers struct {
-	of   Assignment
-	stop context.CancelCauseFunc
+	assignment Assignment
+	stop       context.CancelCauseFunc
 	// done is closed when all of them have ended.
 	done    chan struct{}
 	stopped bool // stop was called
@@ -39,9 +39,9 @@ func (c controllers) haveEnded() bool {
 // serveAssignment reports whether the controllers run for the assignment and keep running. Additional parents require a
 // new list, because the cache may only have the identities of their children.
 func (c controllers) serveAssignment(a Assignment) bool {
-	return c.haveStarted() && !c.stopped && !c.haveEnded() && slices.Equal(c.of.Handlers, a.Handlers) &&
+	return c.haveStarted() && !c.stopped && !c.haveEnded() && slices.Equal(c.assignment.Handlers, a.Handlers) &&
 		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
-			return !slices.Contains(c.of.Parents, parent)
+			return !slices.Contains(c.assignment.Parents, parent)
 		})
 }
 
@@ -54,7 +54,7 @@ func (o *Orchestrator) adjustControllers(ctx context.Context) {
 	for _, a := range all {
 		key := a.Resource.GroupVersionResource()
 		running := o.controllers[key]
-		unchanged[key] = running.haveStarted() && running.of.Resource.IsInterchangeable(a.Resource)
+		unchanged[key] = running.haveStarted() && running.assignment.Resource.IsInterchangeable(a.Resource)
 	}
 	// Stop controllers first, but do not wait: new controllers wait for their predecessors. If the operator exits, the
 	// end of the context stops them.
@@ -64,8 +64,8 @@ func (o *Orchestrator) adjustControllers(ctx context.Context) {
 			continue
 		}
 		logf.FromContext(ctx).Info("Resource changed or disappeared; stopping its controllers",
-			"kind", running.of.Resource.GroupVersionKind.String())
-		running.stop(stopCauseFor(running.of.Resource, all))
+			"kind", running.assignment.Resource.GroupVersionKind.String())
+		running.stop(stopCauseFor(running.assignment.Resource, all))
 		running.stopped = true
 		o.controllers[key] = running
 	}
@@ -95,7 +95,7 @@ func stopCauseFor(r discovery.Resource, all []Assignment) error {
 func (o *Orchestrator) startControllers(ctx context.Context, a Assignment) {
 	predecessors := o.predecessorsOf(a.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
-	now := controllers{of: a, stop: cancel, done: make(chan struct{})}
+	now := controllers{assignment: a, stop: cancel, done: make(chan struct{})}
 	// Replace the entry at once, so that the next resync sees the new assignment.
 	o.controllers[a.Resource.GroupVersionResource()] = now
 	o.running.Go(func() {
@@ -113,7 +113,8 @@ func (o *Orchestrator) startControllers(ctx context.Context, a Assignment) {
 // ones of other versions.
 func (o *Orchestrator) predecessorsOf(r discovery.Resource) (all []controllers) {
 	for key, other := range o.controllers {
-		if key == r.GroupVersionResource() || other.stopped && other.of.Resource.GroupResource() == r.GroupResource() {
+		if key == r.GroupVersionResource() || other.stopped &&
+			other.assignment.Resource.GroupResource() == r.GroupResource() {
 			all = append(all, other)
 		}
 	}
@@ -130,22 +131,22 @@ func (o *Orchestrator) reportResolution(
 		reason = err.Error()
 	} else {
 		// The resource exists again: a later absence gets a new grace period.
-		delete(o.missing, selector)
+		delete(o.missingSince, selector)
 	}
 	switch {
-	case ctx.Err() != nil || o.reported[selector] == reason:
+	case ctx.Err() != nil || o.lastLoggedReasons[selector] == reason:
 		return
-	case !o.once && discovery.IsUnserved(err) && o.isRecentlyMissing(selector):
+	case !o.resolvesOnce && discovery.IsUnserved(err) && o.isRecentlyMissing(selector):
 		o.reportRecentlyMissing(ctx, selector, err)
 		return
 	case err != nil && len(o.resolutions[selector].Served) > 0:
 		return // the last resolution remains valid, so its resources are still served
 	}
 	// An empty reason is stored as well, so that the same problem is logged again after it was solved.
-	o.reported[selector] = reason
+	o.lastLoggedReasons[selector] = reason
 	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.handlerIDsFor(selector))
 	switch {
-	case o.once && discovery.IsUnserved(err):
+	case o.resolvesOnce && discovery.IsUnserved(err):
 		log.Error(err, "Cannot find the resource of a selector, and scanning is disabled; its handlers are not called "+
 			"until the operator is restarted")
 	case discovery.IsUnserved(err):
@@ -160,21 +161,21 @@ func (o *Orchestrator) reportResolution(
 
 // grace is the time for which a resource may be missing without an error. The API server serves a CRD some seconds
 // after it was applied, and the next resync then finds it.
-const grace = 5 * time.Second
+const missingGracePeriod = 5 * time.Second
 
 // isRecentlyMissing reports whether the resource has been missing for less than the grace period.
 func (o *Orchestrator) isRecentlyMissing(selector discovery.Selector) bool {
-	since, known := o.missing[selector]
-	return !known || time.Since(since) < grace
+	since, known := o.missingSince[selector]
+	return !known || time.Since(since) < missingGracePeriod
 }
 
 // reportRecentlyMissing logs once, at the info level, that the resource is missing, and remembers since when.
 func (o *Orchestrator) reportRecentlyMissing(ctx context.Context, selector discovery.Selector, err error) {
-	if _, known := o.missing[selector]; known {
+	if _, known := o.missingSince[selector]; known {
 		return
 	}
 	// RequestResync is not needed: waiting selectors are resolved again with a backoff.
-	o.missing[selector] = time.Now()
+	o.missingSince[selector] = time.Now()
 	logf.FromContext(ctx).Info("The resource of a selector is not served yet; its handlers wait for it",
 		"selector", selector.String(), "handlers", o.handlerIDsFor(selector), "reason", err.Error())
 }

@@ -31,26 +31,28 @@ type cluster struct {
 	stop         context.CancelFunc
 	done         chan struct{}
 
-	mu      sync.Mutex
-	running []string                // the resources that run, each with its handlers
-	list    *metav1.APIResourceList // of example.org/v1
-	fails   error                   // returned instead of the list
-	lingers chan struct{}           // blocks the end of services until it is closed, if set
-	journal []string
-	causes  []error // of the ends of services
-	said    []string
+	mu         sync.Mutex
+	running    []string                // the resources that run, each with its handlers
+	list       *metav1.APIResourceList // of example.org/v1
+	listErr    error                   // returned instead of the list
+	blockEnd   chan struct{}           // blocks the end of services until it is closed, if set
+	journal    []string
+	stopCauses []error // of the ends of services
+	logLines   []string
 
 	rounds     int                  // the number of announced rounds
 	unanswered []discovery.Selector // as of the last announcement
 }
 
-// begin starts an orchestrator with the registrations and waits for its immediate effects.
-func begin(t *testing.T, list *metav1.APIResourceList, registrations ...orchestration.SelectedHandler) *cluster {
-	return beginWith(t, list, nil, registrations...)
+// startOrchestrator starts an orchestrator with the registrations and waits for its immediate effects.
+func startOrchestrator(
+	t *testing.T, list *metav1.APIResourceList, registrations ...orchestration.SelectedHandler,
+) *cluster {
+	return startOrchestratorWith(t, list, nil, registrations...)
 }
 
-// beginWith is like begin, with further documents of the API server for wide selectors.
-func beginWith(
+// startOrchestratorWith is like begin, with further documents of the API server for wide selectors.
+func startOrchestratorWith(
 	t *testing.T, list *metav1.APIResourceList, server discovery.Getter, registrations ...orchestration.SelectedHandler,
 ) *cluster {
 	c := newCluster(t, list)
@@ -64,11 +66,11 @@ func newCluster(t *testing.T, list *metav1.APIResourceList) *cluster {
 
 // documents returns the getter with which the orchestrator reaches the API server.
 func (c *cluster) documents(server discovery.Getter) discovery.Getter {
-	return discovery.Limited{Getter: answers{discoverytest.Lister(c.answer), server}}
+	return discovery.TimeoutGetter{Getter: answers{discoverytest.Lister(c.resourceList), server}}
 }
 
 func (c *cluster) start(o *orchestration.Orchestrator) {
-	ctx, stop := context.WithCancel(logf.IntoContext(c.t.Context(), funcr.New(c.say, funcr.Options{})))
+	ctx, stop := context.WithCancel(logf.IntoContext(c.t.Context(), funcr.New(c.appendLogLine, funcr.Options{})))
 	c.orchestrator, c.stop = o, stop
 	go func() {
 		defer close(c.done)
@@ -90,12 +92,12 @@ func (a answers) Get(ctx context.Context, path string) ([]byte, error) {
 	return a.documents.Get(ctx, path)
 }
 
-func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceList, error) {
+func (c *cluster) resourceList(ctx context.Context, gv string) (*metav1.APIResourceList, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.fails != nil:
-		return nil, c.fails
+	case c.listErr != nil:
+		return nil, c.listErr
 	case gv != "example.org/v1" || c.list == nil:
 		return nil, apierrors.NewNotFound(schema.GroupResource{}, gv)
 	}
@@ -105,7 +107,7 @@ func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceLis
 func (c *cluster) AnnounceAssignments(
 	_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
-	c.change(func() { c.rounds, c.unanswered = c.rounds+1, unanswered })
+	c.withLock(func() { c.rounds, c.unanswered = c.rounds+1, unanswered })
 }
 
 func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
@@ -114,66 +116,67 @@ func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
 		status = "/status"
 	}
 	r := a.Resource
-	c.change(func() { c.running = append(c.running, r.Group+"/"+r.Version+" "+r.Plural+" "+idsOf(a)) })
-	c.write("begin %s%s %s", a.Resource.Plural, status, idsOf(a))
+	c.withLock(func() { c.running = append(c.running, r.Group+"/"+r.Version+" "+r.Plural+" "+idsOf(a)) })
+	c.appendJournal("begin %s%s %s", a.Resource.Plural, status, idsOf(a))
 	<-ctx.Done()
-	c.change(func() {
-		c.causes = append(c.causes, context.Cause(ctx))
+	c.withLock(func() {
+		c.stopCauses = append(c.stopCauses, context.Cause(ctx))
 		c.running = slices.DeleteFunc(c.running, func(one string) bool {
 			return one == r.Group+"/"+r.Version+" "+r.Plural+" "+idsOf(a)
 		})
 	})
-	if c.lingers != nil {
-		<-c.lingers
+	if c.blockEnd != nil {
+		<-c.blockEnd
 	}
-	c.write("end %s", a.Resource.Plural)
+	c.appendJournal("end %s", a.Resource.Plural)
 }
 
-// servedNow returns the resources that are served, each with its handlers.
-func (c *cluster) servedNow() []string {
+// servedResources returns the resources that are served, each with its handlers.
+func (c *cluster) servedResources() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(slices.Values(c.running))
 }
 
-func (c *cluster) change(change func()) {
+func (c *cluster) withLock(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
 }
 
-func (c *cluster) write(format string, args ...any) {
+func (c *cluster) appendJournal(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.journal = append(c.journal, fmt.Sprintf(format, args...))
 }
 
-func (c *cluster) say(_, line string) {
+func (c *cluster) appendLogLine(_, line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said = append(c.said, line)
+	c.logLines = append(c.logLines, line)
 }
 
-// becomes changes the answers of the API server and waits for the given time.
-func (c *cluster) becomes(list *metav1.APIResourceList, fails error, within time.Duration) {
+// setResources changes the answers of the API server and waits for the given time.
+func (c *cluster) setResources(list *metav1.APIResourceList, fails error, within time.Duration) {
 	c.mu.Lock()
-	c.list, c.fails = list, fails
+	c.list, c.listErr = list, fails
 	c.mu.Unlock()
 	time.Sleep(within)
 	synctest.Wait()
 }
 
-// becomesUnfound changes the answers of the API server and requests a resync, as a watch does whose kind is not found.
-func (c *cluster) becomesUnfound(list *metav1.APIResourceList, fails error) {
+// setResourcesAndResync changes the answers of the API server and requests a resync, as a watch does whose kind is not
+// found.
+func (c *cluster) setResourcesAndResync(list *metav1.APIResourceList, fails error) {
 	c.mu.Lock()
-	c.list, c.fails = list, fails
+	c.list, c.listErr = list, fails
 	c.mu.Unlock()
 	c.orchestrator.RequestResync()
 	synctest.Wait()
 }
 
-// want compares the journal since the last check.
-func (c *cluster) want(when string, journal ...string) {
+// requireJournal compares the journal since the last check.
+func (c *cluster) requireJournal(when string, journal ...string) {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,22 +186,22 @@ func (c *cluster) want(when string, journal ...string) {
 	c.journal = nil
 }
 
-// wantSaid compares the number of log lines since the last check.
-func (c *cluster) wantSaid(when string, lines int) {
+// requireLogLines compares the number of log lines since the last check.
+func (c *cluster) requireLogLines(when string, lines int) {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.said) != lines {
-		c.t.Errorf("%s: %d lines, want %d: %q", when, len(c.said), lines, c.said)
+	if len(c.logLines) != lines {
+		c.t.Errorf("%s: %d lines, want %d: %q", when, len(c.logLines), lines, c.logLines)
 	}
-	c.said = nil
+	c.logLines = nil
 }
 
 // end stops the orchestrator and lets lingering services end.
 func (c *cluster) end() {
 	c.stop()
-	if c.lingers != nil {
-		close(c.lingers)
+	if c.blockEnd != nil {
+		close(c.blockEnd)
 	}
 	<-c.done
 }
@@ -212,18 +215,18 @@ func idsOf(a orchestration.Assignment) string {
 	return strings.Join(ids, " ")
 }
 
-// on registers a handler for a kind, or a name, of example.org.
-func on(kind, name, id string) orchestration.SelectedHandler {
+// exampleHandler registers a handler for a kind, or a name, of example.org.
+func exampleHandler(kind, name, id string) orchestration.SelectedHandler {
 	selector := discovery.OfKind(discoverytest.ExampleV1.WithKind(kind))
 	selector.Name = name
-	return to(selector, id)
+	return selectedHandler(selector, id)
 }
 
-func to(s discovery.Selector, id string) orchestration.SelectedHandler {
+func selectedHandler(s discovery.Selector, id string) orchestration.SelectedHandler {
 	return orchestration.SelectedHandler{Selector: s, Handler: adapters.New(&handlers.Handler{ID: id}, nil)}
 }
 
-func spelling(t *testing.T, parts ...string) discovery.Selector {
+func mustParseSpelling(t *testing.T, parts ...string) discovery.Selector {
 	t.Helper()
 	s, err := discovery.ParseSpelling(parts...)
 	if err != nil {
@@ -232,9 +235,9 @@ func spelling(t *testing.T, parts ...string) discovery.Selector {
 	return s
 }
 
-func (c *cluster) wantServed(when string, want ...string) {
+func (c *cluster) requireServed(when string, want ...string) {
 	c.t.Helper()
-	if d := cmp.Diff(want, c.servedNow()); d != "" {
+	if d := cmp.Diff(want, c.servedResources()); d != "" {
 		c.t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }
@@ -245,7 +248,7 @@ func explain(t *testing.T, reason string) {
 	}
 }
 
-func (c *cluster) wantUnanswered(when string, want ...string) {
+func (c *cluster) requireUnanswered(when string, want ...string) {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +261,7 @@ func (c *cluster) wantUnanswered(when string, want ...string) {
 	}
 }
 
-func (c *cluster) roundsSoFar() int {
+func (c *cluster) announcedRounds() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rounds

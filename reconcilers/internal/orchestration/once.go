@@ -12,7 +12,7 @@ import (
 // until the end. Kinds that are added, changed or removed later have no effect. Kopf: scanning.disabled.
 func NewOnce(registrations []SelectedHandler, server discovery.Getter, runner Runner) *Orchestrator {
 	o := New(registrations, server, runner, nil)
-	o.once = true
+	o.resolvesOnce = true
 	return o
 }
 
@@ -27,7 +27,7 @@ func (o *Orchestrator) resolveOnce(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(pause.Step(), o.delay)):
+		case <-time.After(max(pause.Step(), o.retryAfter)):
 			// The backoff, or Retry-After of the API server if that is longer.
 		}
 	}

@@ -25,27 +25,27 @@ func TestOnce(t *testing.T) {
 		"Gone": {
 			"without scanning, a kind is served even after its removal", discoverytest.ServedResources(), nil,
 			func(c *cluster) {
-				c.want("after the start", "begin widgets/status a")
-				c.becomes(discoverytest.ServedResources(without("widgets")), nil, 24*time.Hour)
-				c.becomesUnfound(nil, nil)
-				c.want("a day later")
+				c.requireJournal("after the start", "begin widgets/status a")
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets")), nil, 24*time.Hour)
+				c.setResourcesAndResync(nil, nil)
+				c.requireJournal("a day later")
 			},
 		},
 		"Come": {
 			"without scanning, a kind that is missing at the start is never served, and the log says why",
-			discoverytest.ServedResources(without("widgets")), nil, func(c *cluster) {
-				if said := strings.Join(c.said, ""); !strings.Contains(said, "scanning is disabled") {
+			discoverytest.ServedResources(withoutResource("widgets")), nil, func(c *cluster) {
+				if said := strings.Join(c.logLines, ""); !strings.Contains(said, "scanning is disabled") {
 					c.t.Errorf("the log does not mention the setting: %q", said)
 				}
-				c.becomes(discoverytest.ServedResources(), nil, 24*time.Hour)
-				c.want("a day later")
+				c.setResources(discoverytest.ServedResources(), nil, 24*time.Hour)
+				c.requireJournal("a day later")
 			},
 		},
 		"NoAnswer": {
 			"without scanning, an unreachable server is asked again until it answers", nil, lost, func(c *cluster) {
-				c.want("while unreachable")
-				c.becomes(discoverytest.ServedResources(), nil, time.Minute)
-				c.want("a minute after the server is reachable", "begin widgets/status a")
+				c.requireJournal("while unreachable")
+				c.setResources(discoverytest.ServedResources(), nil, time.Minute)
+				c.requireJournal("a minute after the server is reachable", "begin widgets/status a")
 			},
 		},
 	}
@@ -54,8 +54,9 @@ func TestOnce(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t, tc.list)
-				c.fails = tc.fails
-				c.start(orchestration.NewOnce([]orchestration.SelectedHandler{on("Widget", "", "a")}, c.documents(nil),
+				c.listErr = tc.fails
+				c.start(orchestration.NewOnce([]orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
+					c.documents(nil),
 					c))
 				defer c.end()
 				tc.play(c)

@@ -15,7 +15,7 @@ import (
 
 // settling is the number of extra rounds after a requested resync. The discovery of the API server lags behind changes
 // of CRDs, so the first round can still see the old state.
-const settling = 3
+const settlingRounds = 3
 
 // Runner runs the controllers of resources. Package reconcilers implements it.
 type Runner interface {
@@ -36,23 +36,23 @@ type ResourceWatcher interface {
 // Orchestrator resolves the selectors of registrations, and starts and stops controllers for the resolved resources.
 // Only the goroutine of Run uses its fields, except for the requests.
 type Orchestrator struct {
-	registrations []SelectedHandler
-	selectors     []discovery.Selector
-	writes        map[discovery.Selector]bool
-	server        discovery.Getter
-	runner        Runner
-	watcher       ResourceWatcher
-	requests      resync.Requests
-	once          bool // resolve the selectors only at the start
+	registrations    []SelectedHandler
+	selectors        []discovery.Selector
+	writingSelectors map[discovery.Selector]bool
+	server           discovery.Getter
+	runner           Runner
+	watcher          ResourceWatcher
+	requests         resync.Requests
+	resolvesOnce     bool // resolve the selectors only at the start
 
 	// running counts the controllers and the watcher, which Run waits for.
 	running     sync.WaitGroup
 	resolutions map[discovery.Selector]discovery.Resolution
 	controllers map[schema.GroupVersionResource]controllers
-	// reported holds the last reason that was logged for a selector.
-	reported map[discovery.Selector]string
-	missing  map[discovery.Selector]time.Time // since when its resource is missing
-	delay    time.Duration                    // Retry-After of the API server in the last resync
+	// lastLoggedReasons holds the last reason that was logged for a selector.
+	lastLoggedReasons map[discovery.Selector]string
+	missingSince      map[discovery.Selector]time.Time // since when its resource is missing
+	retryAfter        time.Duration                    // Retry-After of the API server in the last resync
 }
 
 // SelectedHandler is one handler for the resources that a selector matches.
@@ -66,12 +66,13 @@ func New(
 	registrations []SelectedHandler, server discovery.Getter, runner Runner, watcher ResourceWatcher,
 ) *Orchestrator {
 	return &Orchestrator{
-		registrations: registrations, selectors: selectorsOf(registrations), writes: writingSelectors(registrations),
-		server: server, runner: runner, watcher: watcher, requests: resync.NewRequests(),
-		resolutions: map[discovery.Selector]discovery.Resolution{},
-		controllers: map[schema.GroupVersionResource]controllers{},
-		reported:    map[discovery.Selector]string{},
-		missing:     map[discovery.Selector]time.Time{},
+		registrations: registrations, selectors: selectorsOf(registrations),
+		writingSelectors: writingSelectors(registrations),
+		server:           server, runner: runner, watcher: watcher, requests: resync.NewRequests(),
+		resolutions:       map[discovery.Selector]discovery.Resolution{},
+		controllers:       map[schema.GroupVersionResource]controllers{},
+		lastLoggedReasons: map[discovery.Selector]string{},
+		missingSince:      map[discovery.Selector]time.Time{},
 	}
 }
 
@@ -103,7 +104,7 @@ func (o *Orchestrator) RequestResync() { o.requests.RequestResync() }
 // has returned. It must be called only once.
 func (o *Orchestrator) Run(ctx context.Context) {
 	defer o.running.Wait()
-	if o.once {
+	if o.resolvesOnce {
 		o.resolveOnce(ctx)
 		// Controllers run until the end of the context without further resyncs.
 		<-ctx.Done()
@@ -130,7 +131,7 @@ func (o *Orchestrator) Run(ctx context.Context) {
 		var again <-chan time.Time
 		if len(waiting) > 0 || unsettled > 0 {
 			// The delay demanded by the server has already passed, so it is subtracted.
-			again = time.After(pause.Step() - o.delay)
+			again = time.After(pause.Step() - o.retryAfter)
 		}
 		asked = o.selectors
 		select {
@@ -143,7 +144,7 @@ func (o *Orchestrator) Run(ctx context.Context) {
 			}
 		case <-o.requests:
 			// Something has changed: start with short delays, and repeat for some rounds.
-			pause, unsettled = resync.Backoff(), settling
+			pause, unsettled = resync.Backoff(), settlingRounds
 		case <-interval.C:
 		}
 	}
@@ -152,13 +153,13 @@ func (o *Orchestrator) Run(ctx context.Context) {
 // waitRetryAfter waits for the delay that the API server demanded by Retry-After, even if another resync is requested
 // meanwhile. It returns false if the context ends first.
 func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
-	if o.delay == 0 {
+	if o.retryAfter == 0 {
 		return true
 	}
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(o.delay):
+	case <-time.After(o.retryAfter):
 		return true
 	}
 }
@@ -168,7 +169,7 @@ func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
 func (o *Orchestrator) resolveAndAdjust(ctx context.Context, asked []discovery.Selector) (changed bool) {
 	// One inquiry per round: it caches discovery documents, which several selectors need.
 	// Selectors with writing handlers need resources with the verb patch.
-	inquiry := discovery.NewInquiry(o.server, o.writes)
+	inquiry := discovery.NewInquiry(o.server, o.writingSelectors)
 	for _, selector := range asked {
 		before := o.resolutions[selector]
 		now, err := inquiry.Resolve(ctx, selector, before.Served)
@@ -178,7 +179,7 @@ func (o *Orchestrator) resolveAndAdjust(ctx context.Context, asked []discovery.S
 		}
 		o.reportResolution(ctx, selector, now, err)
 	}
-	o.delay = inquiry.RetryAfter()
+	o.retryAfter = inquiry.RetryAfter()
 	// Adjust after every round, also if no resolution changed: a Runner may have refused a resource before.
 	o.adjustControllers(ctx)
 	return changed

@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// once fails the first request of a path.
-type once struct {
+// failingOnce fails the first request of a path.
+type failingOnce struct {
 	*discoverytest.Documents
 	path   string
 	failed bool
 }
 
-func (o *once) Get(ctx context.Context, path string) ([]byte, error) {
+func (o *failingOnce) Get(ctx context.Context, path string) ([]byte, error) {
 	if path == o.path && !o.failed {
 		o.failed = true
 		return nil, errors.New("hiccup")
@@ -34,13 +34,13 @@ func (o *once) Get(ctx context.Context, path string) ([]byte, error) {
 // selectors of different width find it.
 func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := beginWith(
-			t, nil, &once{Documents: discoverytest.NewZoo(), path: "/apis/dogs.org/v1"},
-			to(spelling(t, "wolfs.dogs.org"), "a"),
-			to(spelling(t, "category=all"), "b"),
+		c := startOrchestratorWith(
+			t, nil, &failingOnce{Documents: discoverytest.NewZoo(), path: "/apis/dogs.org/v1"},
+			selectedHandler(mustParseSpelling(t, "wolfs.dogs.org"), "a"),
+			selectedHandler(mustParseSpelling(t, "category=all"), "b"),
 		)
 		defer c.end()
-		for _, s := range c.servedNow() {
+		for _, s := range c.servedResources() {
 			if s == "dogs.org/v1 wolfs b" {
 				t.Errorf("one failed request splits the handlers of a kind: %q", s)
 			}
@@ -52,19 +52,19 @@ func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 func TestSilentGroupAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.NewZoo()
-		server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
-		c := beginWith(t, nil, server, to(spelling(t, "category=all"), "a"))
+		server.ErrorByPath = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
+		c := startOrchestratorWith(t, nil, server, selectedHandler(mustParseSpelling(t, "category=all"), "a"))
 		defer c.end()
 		c.mu.Lock()
-		if !strings.Contains(strings.Join(c.said, "\n"), "extension server is down") {
-			t.Errorf("the silent group is not logged: %q", c.said)
+		if !strings.Contains(strings.Join(c.logLines, "\n"), "extension server is down") {
+			t.Errorf("the silent group is not logged: %q", c.logLines)
 		}
 		c.mu.Unlock()
 		time.Sleep(10 * time.Second)
-		server.ChangeDocuments(func() { server.Failing = nil })
+		server.ChangeDocuments(func() { server.ErrorByPath = nil })
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if got := c.servedNow(); !slices.Contains(got, "dogs.org/v1 wolfs a") {
+		if got := c.servedResources(); !slices.Contains(got, "dogs.org/v1 wolfs a") {
 			t.Errorf("two minutes after the server is back, served: %v", got)
 		}
 	})
@@ -74,18 +74,18 @@ func TestSilentGroupAtTheStart(t *testing.T) {
 func TestUnrelatedSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.NewZoo()
-		c := beginWith(t, nil, server, to(spelling(t, "lions"), "a"))
+		c := startOrchestratorWith(t, nil, server, selectedHandler(mustParseSpelling(t, "lions"), "a"))
 		defer c.end()
-		c.wantServed("at the start", "cats.org/v2 lions a")
+		c.requireServed("at the start", "cats.org/v2 lions a")
 		server.ChangeDocuments(func() {
-			server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
-			delete(server.Of, "/apis/cats.org/v2")
-			delete(server.Of, "/apis/cats.org/v1")
+			server.ErrorByPath = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
+			delete(server.ByPath, "/apis/cats.org/v2")
+			delete(server.ByPath, "/apis/cats.org/v1")
 		})
 		c.orchestrator.RequestResync()
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
-		if got := c.servedNow(); len(got) != 0 {
+		if got := c.servedResources(); len(got) != 0 {
 			t.Errorf("the removed kind is still served: %v", got)
 		}
 	})
@@ -96,25 +96,25 @@ func TestUnrelatedSilence(t *testing.T) {
 func TestPreferenceTurnsToASilentVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.NewZoo()
-		c := beginWith(t, nil, server, to(spelling(t, "cats.org", "*"), "a"))
+		c := startOrchestratorWith(t, nil, server, selectedHandler(mustParseSpelling(t, "cats.org", "*"), "a"))
 		defer c.end()
 		server.ChangeDocuments(func() {
-			list := server.Of["/apis"].(metav1.APIGroupList)
+			list := server.ByPath["/apis"].(metav1.APIGroupList)
 			list.Groups[0].PreferredVersion = list.Groups[0].Versions[1]
-			server.Failing = map[string]error{"/apis/cats.org/v1": errors.New("hiccup")}
+			server.ErrorByPath = map[string]error{"/apis/cats.org/v1": errors.New("hiccup")}
 		})
 		c.orchestrator.RequestResync()
 		synctest.Wait()
-		c.wantServed("the new version does not answer", "cats.org/v2 lions a", "cats.org/v2 tigers a")
+		c.requireServed("the new version does not answer", "cats.org/v2 lions a", "cats.org/v2 tigers a")
 	})
 }
 
-type hanging struct {
+type hangingDocuments struct {
 	*discoverytest.Documents
 	path string
 }
 
-func (h *hanging) Get(ctx context.Context, path string) ([]byte, error) {
+func (h *hangingDocuments) Get(ctx context.Context, path string) ([]byte, error) {
 	if path == h.path {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -125,10 +125,10 @@ func (h *hanging) Get(ctx context.Context, path string) ([]byte, error) {
 // TestOneGroupHangs shows that a request that hangs is abandoned, and that the other groups are served.
 func TestOneGroupHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := beginWith(
-			t, discoverytest.ServedResources(), &hanging{discoverytest.NewZoo(), "/apis/dogs.org/v1"},
-			on("Widget", "", "a"),
-			to(spelling(t, "category=all"), "b"),
+		c := startOrchestratorWith(
+			t, discoverytest.ServedResources(), &hangingDocuments{discoverytest.NewZoo(), "/apis/dogs.org/v1"},
+			exampleHandler("Widget", "", "a"),
+			selectedHandler(mustParseSpelling(t, "category=all"), "b"),
 		)
 		defer c.end()
 		time.Sleep(time.Hour)
@@ -136,7 +136,7 @@ func TestOneGroupHangs(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.journal) == 0 {
-			t.Errorf("nothing is served after an hour, logged: %q", c.said)
+			t.Errorf("nothing is served after an hour, logged: %q", c.logLines)
 		}
 	})
 }
@@ -147,24 +147,25 @@ func TestUnreachableServer(t *testing.T) {
 		said := func(c *cluster) string {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			return strings.Join(c.said, "\n")
+			return strings.Join(c.logLines, "\n")
 		}
 		c := newCluster(t, nil)
-		c.fails = errors.New("connection refused")
+		c.listErr = errors.New("connection refused")
 		c.start(orchestration.New(
-			[]orchestration.SelectedHandler{to(spelling(t, "widgets.v1.example.org"), "a")}, c.documents(nil), c, nil,
+			[]orchestration.SelectedHandler{selectedHandler(mustParseSpelling(t, "widgets.v1.example.org"), "a")},
+			c.documents(nil), c, nil,
 		))
 		defer c.end()
 		if got := said(c); !strings.Contains(got, "Cannot ask the API server") || strings.Contains(got, "CRD") {
 			t.Errorf("expected a line about the server without advice about CRDs: %q", got)
 		}
-		c.wantUnanswered("the server is unreachable", "example.org/v1 widgets")
-		c.change(func() { c.fails = nil })
+		c.requireUnanswered("the server is unreachable", "example.org/v1 widgets")
+		c.withLock(func() { c.listErr = nil })
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if got := said(c); !strings.Contains(got, "install its CRD") {
 			t.Errorf("expected advice about the CRD: %q", got)
 		}
-		c.wantUnanswered("a missing resource is an answer")
+		c.requireUnanswered("a missing resource is an answer")
 	})
 }

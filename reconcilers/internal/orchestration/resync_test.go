@@ -18,23 +18,23 @@ import (
 func TestResyncSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.NewZoo()
-		cats := server.Of["/apis/cats.org/v2"]
-		delete(server.Of, "/apis/cats.org/v2")
-		c := beginWith(t, nil, server, to(spelling(t, "category=all"), "a"))
+		cats := server.ByPath["/apis/cats.org/v2"]
+		delete(server.ByPath, "/apis/cats.org/v2")
+		c := startOrchestratorWith(t, nil, server, selectedHandler(mustParseSpelling(t, "category=all"), "a"))
 		defer c.end()
 		c.orchestrator.RequestResync()
 		synctest.Wait()
-		server.ChangeDocuments(func() { server.Of["/apis/cats.org/v2"] = cats })
+		server.ChangeDocuments(func() { server.ByPath["/apis/cats.org/v2"] = cats })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if got := c.servedNow(); !slices.Contains(got, "cats.org/v2 lions a") {
+		if got := c.servedResources(); !slices.Contains(got, "cats.org/v2 lions a") {
 			t.Errorf("a kind listed ten seconds after the request is not served: %v", got)
 		}
 		var asked, since int
-		server.ChangeDocuments(func() { asked = len(server.Asked) })
+		server.ChangeDocuments(func() { asked = len(server.RequestedPaths) })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		server.ChangeDocuments(func() { since = len(server.Asked) - asked })
+		server.ChangeDocuments(func() { since = len(server.RequestedPaths) - asked })
 		if since != 0 {
 			t.Errorf("sent %d more requests although every kind is found", since)
 		}
@@ -47,7 +47,7 @@ func TestTwoPluralsOfOneKind(t *testing.T) {
 		list := discoverytest.ServedResources(discoverytest.WithResource(
 			metav1.APIResource{Name: "oldwidgets", SingularName: "oldwidget", Kind: "Widget"},
 		))
-		c := begin(t, list, on("", "widgets", "a"), on("", "oldwidgets", "b"))
+		c := startOrchestrator(t, list, exampleHandler("", "widgets", "a"), exampleHandler("", "oldwidgets", "b"))
 		defer c.end()
 		c.mu.Lock()
 		j := slices.Clone(c.journal)
@@ -76,9 +76,9 @@ func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 		server.AddResource("/apis/dogs.org/v1", metav1.APIResource{
 			Name: "oldwolfs", SingularName: "oldwolf", Kind: "Wolf", Verbs: discoverytest.AllVerbs,
 		})
-		c := beginWith(t, nil, server, to(spelling(t, "dogs.org", "*"), "a"))
+		c := startOrchestratorWith(t, nil, server, selectedHandler(mustParseSpelling(t, "dogs.org", "*"), "a"))
 		defer c.end()
-		c.wantServed("both plurals", "dogs.org/v1 oldwolfs a", "dogs.org/v1 wolfs a")
+		c.requireServed("both plurals", "dogs.org/v1 oldwolfs a", "dogs.org/v1 wolfs a")
 		c.mu.Lock()
 		c.journal = nil
 		c.mu.Unlock()
@@ -96,16 +96,17 @@ func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 // form.
 func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, discoverytest.ServedResources(), on("", "wheels", "a"), on("Widget", "", "b"))
+		c := startOrchestrator(t, discoverytest.ServedResources(), exampleHandler("", "wheels", "a"),
+			exampleHandler("Widget", "", "b"))
 		defer c.end()
-		c.becomes(
+		c.setResources(
 			discoverytest.ServedResources(
-				without("widgets/status"),
+				withoutResource("widgets/status"),
 				func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" },
 			),
 			nil, time.Minute,
 		)
-		c.wantServed("a name found later, with another subresource", "example.org/v1 widgets a b")
+		c.requireServed("a name found later, with another subresource", "example.org/v1 widgets a b")
 	})
 }
 
@@ -114,13 +115,14 @@ func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 func TestResyncObeysRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, nil)
-		c.fails = apierrors.NewTooManyRequests("busy", 40)
-		c.start(orchestration.New([]orchestration.SelectedHandler{on("Widget", "", "a")}, c.documents(nil), c, nil))
+		c.listErr = apierrors.NewTooManyRequests("busy", 40)
+		c.start(orchestration.New([]orchestration.SelectedHandler{exampleHandler("Widget", "", "a")}, c.documents(nil),
+			c, nil))
 		defer c.end()
 		c.orchestrator.RequestResync()
-		c.becomes(discoverytest.ServedResources(), nil, 39*time.Second)
-		c.want("before the delay is over")
-		c.becomes(discoverytest.ServedResources(), nil, 2*time.Second)
-		c.want("after the delay", "begin widgets/status a")
+		c.setResources(discoverytest.ServedResources(), nil, 39*time.Second)
+		c.requireJournal("before the delay is over")
+		c.setResources(discoverytest.ServedResources(), nil, 2*time.Second)
+		c.requireJournal("after the delay", "begin widgets/status a")
 	})
 }

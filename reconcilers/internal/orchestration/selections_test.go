@@ -23,53 +23,53 @@ func TestWideSelections(t *testing.T) {
 		return orchestration.SelectedHandler{Selector: s, Handler: adapters.New(h, nil)}
 	}
 	tests := map[string]struct {
-		reason string
-		own    func(t *testing.T) []orchestration.SelectedHandler
-		want   []string
+		reason        string
+		registrations func(t *testing.T) []orchestration.SelectedHandler
+		want          []string
 	}{
 		"Category": {
 			"a category covers all groups in their preferred versions, events included",
 			func(t *testing.T) []orchestration.SelectedHandler {
-				return []orchestration.SelectedHandler{to(spelling(t, "category=all"), "a")}
+				return []orchestration.SelectedHandler{selectedHandler(mustParseSpelling(t, "category=all"), "a")}
 			},
 			[]string{"/v1 events a", "/v1 pods a", "cats.org/v2 lions a", "dogs.org/v1 wolfs a"},
 		},
 		"Everything": {
 			"the wildcard excludes events and resources that cannot be watched or patched",
 			func(t *testing.T) []orchestration.SelectedHandler {
-				return []orchestration.SelectedHandler{to(spelling(t, "*"), "a")}
+				return []orchestration.SelectedHandler{selectedHandler(mustParseSpelling(t, "*"), "a")}
 			},
 			[]string{"/v1 pods a", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a"},
 		},
 		"EverythingToWatch": {
 			"a wildcard for event handlers includes resources that cannot be patched",
 			func(t *testing.T) []orchestration.SelectedHandler {
-				return []orchestration.SelectedHandler{watching(spelling(t, "dogs.org", "*"))}
+				return []orchestration.SelectedHandler{watching(mustParseSpelling(t, "dogs.org", "*"))}
 			},
 			[]string{"dogs.org/v1 statistics w", "dogs.org/v1 wolfs w"},
 		},
 		"EverythingOfAVersion": {
 			"a wildcard of a version need not be the preferred one",
 			func(t *testing.T) []orchestration.SelectedHandler {
-				return []orchestration.SelectedHandler{to(spelling(t, "cats.org/v1", "*"), "a")}
+				return []orchestration.SelectedHandler{selectedHandler(mustParseSpelling(t, "cats.org/v1", "*"), "a")}
 			},
 			[]string{"cats.org/v1 lions a", "cats.org/v1 tigers a"},
 		},
 		"NextToOneVersion": {
 			"a resource named in one version is served in it for all handlers",
 			func(t *testing.T) []orchestration.SelectedHandler {
-				return []orchestration.SelectedHandler{to(spelling(t, "cats.org", "*"), "a"),
-					to(discovery.OfKind(discoverytest.ExampleV1.WithKind("Widget")), "c"),
-					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "d")}
+				return []orchestration.SelectedHandler{selectedHandler(mustParseSpelling(t, "cats.org", "*"), "a"),
+					selectedHandler(discovery.OfKind(discoverytest.ExampleV1.WithKind("Widget")), "c"),
+					selectedHandler(mustParseSpelling(t, "group=cats.org", "version=v1", "kind=Lion"), "d")}
 			},
 			[]string{"cats.org/v1 lions a d", "cats.org/v2 tigers a", "example.org/v1 widgets c"},
 		},
 		"NextToAllOfAVersion": {
 			"a named resource decides the version, even against an earlier wildcard of another version",
 			func(t *testing.T) []orchestration.SelectedHandler {
-				return []orchestration.SelectedHandler{to(spelling(t, "cats.org/v2", "*"), "a"),
-					to(spelling(t, "lions.cats.org"), "b"),
-					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "c")}
+				return []orchestration.SelectedHandler{selectedHandler(mustParseSpelling(t, "cats.org/v2", "*"), "a"),
+					selectedHandler(mustParseSpelling(t, "lions.cats.org"), "b"),
+					selectedHandler(mustParseSpelling(t, "group=cats.org", "version=v1", "kind=Lion"), "c")}
 			},
 			[]string{"cats.org/v1 lions a b c", "cats.org/v2 tigers a"},
 		},
@@ -77,8 +77,9 @@ func TestWideSelections(t *testing.T) {
 			"a function gets all versions, and the resource is served in one",
 			func(*testing.T) []orchestration.SelectedHandler {
 				return []orchestration.SelectedHandler{
-					to(discovery.ByFunc(func(r discovery.Resource) bool { return r.Group == "cats.org" }), "a"),
-					to(discovery.ByFunc(func(r discovery.Resource) bool {
+					selectedHandler(discovery.ByFunc(func(r discovery.Resource) bool { return r.Group == "cats.org" }),
+						"a"),
+					selectedHandler(discovery.ByFunc(func(r discovery.Resource) bool {
 						return r.Plural == "tigers" && r.Preferred
 					}), "b"),
 				}
@@ -89,8 +90,9 @@ func TestWideSelections(t *testing.T) {
 			"an ambiguous name prevents the service of all its candidates",
 			func(t *testing.T) []orchestration.SelectedHandler {
 				return []orchestration.SelectedHandler{
-					to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "cats.org", "*"), "b"),
-					to(spelling(t, "things.dogs.org"), "c"),
+					selectedHandler(mustParseSpelling(t, "kind=Thing"), "a"),
+					selectedHandler(mustParseSpelling(t, "cats.org", "*"), "b"),
+					selectedHandler(mustParseSpelling(t, "things.dogs.org"), "c"),
 				}
 			},
 			[]string{"cats.org/v2 lions b", "cats.org/v2 tigers b"},
@@ -106,8 +108,8 @@ func TestWideSelections(t *testing.T) {
 						server.AddResource(path, thing)
 					}
 				}
-				c := beginWith(t, discoverytest.ServedResources(), server, tc.own(t)...)
-				got := c.servedNow()
+				c := startOrchestratorWith(t, discoverytest.ServedResources(), server, tc.registrations(t)...)
+				got := c.servedResources()
 				c.end()
 				if d := cmp.Diff(tc.want, got); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -122,27 +124,28 @@ func TestWideSelections(t *testing.T) {
 func TestWideSelectionsFollowTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.NewZoo()
-		c := beginWith(t, nil, server, to(spelling(t, "*"), "a"))
+		c := startOrchestratorWith(t, nil, server, selectedHandler(mustParseSpelling(t, "*"), "a"))
 		defer c.end()
 		after := func(when string, change func(), want ...string) {
 			t.Helper()
 			server.ChangeDocuments(change)
 			c.orchestrator.RequestResync()
 			synctest.Wait()
-			if d := cmp.Diff(want, c.servedNow()); d != "" {
+			if d := cmp.Diff(want, c.servedResources()); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", when, d)
 			}
 		}
 		lions, tigers, wolfs, pods := "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a", "/v1 pods a"
-		dogs := server.Of["/apis/dogs.org/v1"]
+		dogs := server.ByPath["/apis/dogs.org/v1"]
 		after("at first", func() {}, pods, lions, tigers, wolfs)
-		c.wantSaid("excluded resources are logged once", 1)
+		c.requireLogLines("excluded resources are logged once", 1)
 		after("a group that does not answer stays served and does not block others", func() {
-			server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
+			server.ErrorByPath = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
 		}, pods, lions, tigers, wolfs)
-		after("a group that answers is updated", func() { delete(server.Of, "/apis/cats.org/v2") }, pods, wolfs)
-		after("a removed group ends", func() { server.Failing = nil; delete(server.Of, "/apis/dogs.org/v1") }, pods)
-		after("a returned group is served again", func() { server.Of["/apis/dogs.org/v1"] = dogs }, pods, wolfs)
+		after("a group that answers is updated", func() { delete(server.ByPath, "/apis/cats.org/v2") }, pods, wolfs)
+		after("a removed group ends", func() { server.ErrorByPath = nil; delete(server.ByPath, "/apis/dogs.org/v1") },
+			pods)
+		after("a returned group is served again", func() { server.ByPath["/apis/dogs.org/v1"] = dogs }, pods, wolfs)
 		after("an unreachable server changes nothing", func() { server.Err = errors.New("no connection") }, pods, wolfs)
 		after("an answer without changes changes nothing", func() { server.Err = nil }, pods, wolfs)
 	})
@@ -154,19 +157,20 @@ func TestOneVersionOfAResource(t *testing.T) {
 	for name, own := range map[string]func(t *testing.T) []orchestration.SelectedHandler{
 		"PreferredAndNamed": func(t *testing.T) []orchestration.SelectedHandler {
 			return []orchestration.SelectedHandler{
-				to(spelling(t, "lions.cats.org"), "a"),
-				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
+				selectedHandler(mustParseSpelling(t, "lions.cats.org"), "a"),
+				selectedHandler(mustParseSpelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
 			}
 		},
 		"WideVersions": func(t *testing.T) []orchestration.SelectedHandler {
 			return []orchestration.SelectedHandler{
-				to(spelling(t, "cats.org/v1", "*"), "a"), to(spelling(t, "cats.org/v2", "*"), "b"),
+				selectedHandler(mustParseSpelling(t, "cats.org/v1", "*"), "a"),
+				selectedHandler(mustParseSpelling(t, "cats.org/v2", "*"), "b"),
 			}
 		},
 		"WideAndNamed": func(t *testing.T) []orchestration.SelectedHandler {
 			return []orchestration.SelectedHandler{
-				to(spelling(t, "cats.org/v2", "*"), "a"),
-				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
+				selectedHandler(mustParseSpelling(t, "cats.org/v2", "*"), "a"),
+				selectedHandler(mustParseSpelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
 			}
 		},
 		"Functions": func(*testing.T) []orchestration.SelectedHandler {
@@ -174,21 +178,21 @@ func TestOneVersionOfAResource(t *testing.T) {
 				return discovery.ByFunc(func(r discovery.Resource) bool { return r.Plural == "lions" && chosen(r) })
 			}
 			return []orchestration.SelectedHandler{
-				to(lions(func(r discovery.Resource) bool { return r.Version == "v1" }), "a"),
-				to(lions(func(r discovery.Resource) bool { return r.Preferred }), "b"),
+				selectedHandler(lions(func(r discovery.Resource) bool { return r.Version == "v1" }), "a"),
+				selectedHandler(lions(func(r discovery.Resource) bool { return r.Preferred }), "b"),
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := beginWith(t, nil, discoverytest.NewZoo(), own(t)...)
+				c := startOrchestratorWith(t, nil, discoverytest.NewZoo(), own(t)...)
 				defer c.end()
 				seen := map[string]bool{}
-				for _, one := range c.servedNow() {
+				for _, one := range c.servedResources() {
 					group, rest, _ := strings.Cut(one, "/")
 					resource := group + " " + strings.Fields(rest)[1]
 					if seen[resource] {
-						t.Errorf("a resource is served in two versions: %v", c.servedNow())
+						t.Errorf("a resource is served in two versions: %v", c.servedResources())
 					}
 					seen[resource] = true
 				}
@@ -206,11 +210,11 @@ func TestAmbiguousInAnotherVersion(t *testing.T) {
 		for _, path := range []string{"/apis/cats.org/v1", "/apis/cats.org/v2", "/apis/dogs.org/v1"} {
 			server.AddResource(path, thing)
 		}
-		c := beginWith(
-			t, nil, server, to(spelling(t, "kind=Thing"), "a"),
-			to(spelling(t, "group=cats.org", "version=v1", "kind=Thing"), "b"),
+		c := startOrchestratorWith(
+			t, nil, server, selectedHandler(mustParseSpelling(t, "kind=Thing"), "a"),
+			selectedHandler(mustParseSpelling(t, "group=cats.org", "version=v1", "kind=Thing"), "b"),
 		)
 		defer c.end()
-		c.wantServed("the same objects in another version")
+		c.requireServed("the same objects in another version")
 	})
 }

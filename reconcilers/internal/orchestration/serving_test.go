@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-func without(name string) func(*metav1.APIResourceList) {
+func withoutResource(name string) func(*metav1.APIResourceList) {
 	return func(list *metav1.APIResourceList) {
 		for i := range list.APIResources {
 			if list.APIResources[i].Name == name {
@@ -32,21 +32,23 @@ func without(name string) func(*metav1.APIResourceList) {
 func TestServing(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	tests := map[string]struct {
-		reason string
-		own    []orchestration.SelectedHandler
-		list   *metav1.APIResourceList
-		play   func(c *cluster)
+		reason        string
+		registrations []orchestration.SelectedHandler
+		list          *metav1.APIResourceList
+		play          func(c *cluster)
 	}{
 		"NoHandlers": {
 			reason: "an operator without handlers serves nothing", list: discoverytest.ServedResources(),
-			play: func(c *cluster) { c.want("after the start") },
+			play: func(c *cluster) { c.requireJournal("after the start") },
 		},
 		"Order": {
 			reason: "handlers of all spellings of a kind keep the order of registration, kinds start in the order of " +
 				"their first handler",
-			own: []orchestration.SelectedHandler{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"),
-				on("", "clusters", "d"),
-				on("", "widget", "e"), on("", "widgets", "f"), on("", "Widget", "g")},
+			registrations: []orchestration.SelectedHandler{exampleHandler("", "widget", "a"),
+				exampleHandler("Cluster", "", "b"), exampleHandler("Widget", "", "c"),
+				exampleHandler("", "clusters", "d"),
+				exampleHandler("", "widget", "e"), exampleHandler("", "widgets", "f"),
+				exampleHandler("", "Widget", "g")},
 			list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.mu.Lock()
@@ -62,116 +64,126 @@ func TestServing(t *testing.T) {
 		},
 		"TogetherOrNotAtAll": {
 			reason: "a server that comes back between two requests does not split the handlers of one kind",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a"), on("", "widgets", "b")},
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a"),
+				exampleHandler("", "widgets", "b")},
 			play: func(c *cluster) {
-				c.wantSaid("both selectors wait", 2)
-				c.becomes(discoverytest.ServedResources(), nil, time.Second)
-				c.want("both are found", "begin widgets/status a b")
+				c.requireLogLines("both selectors wait", 2)
+				c.setResources(discoverytest.ServedResources(), nil, time.Second)
+				c.requireJournal("both are found", "begin widgets/status a b")
 			},
 		},
 		"Later": {
 			reason: "a kind is served when it is found, and each cause of its absence is logged once",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a"), on("Cluster", "", "b")},
-			list:   discoverytest.ServedResources(without("widgets")),
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a"),
+				exampleHandler("Cluster", "", "b")},
+			list: discoverytest.ServedResources(withoutResource("widgets")),
 			play: func(c *cluster) {
-				c.want("one of two kinds", "begin clusters b")
-				if said := c.said[0]; !strings.Contains(said, `"handlers"=["a"]`) {
+				c.requireJournal("one of two kinds", "begin clusters b")
+				if said := c.logLines[0]; !strings.Contains(said, `"handlers"=["a"]`) {
 					c.t.Errorf("expected only the waiting handlers in the line: %s", said)
 				}
-				if said := c.said[0]; strings.Contains(said, `"error"`) {
+				if said := c.logLines[0]; strings.Contains(said, `"error"`) {
 					c.t.Errorf("a recently missing CRD is logged as an error: %s", said)
 				}
-				c.wantSaid("one kind is missing", 1)
-				c.becomes(discoverytest.ServedResources(without("widgets")), nil, time.Minute)
-				if said := c.said[0]; !strings.Contains(said, `"error"`) {
+				c.requireLogLines("one kind is missing", 1)
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets")), nil, time.Minute)
+				if said := c.logLines[0]; !strings.Contains(said, `"error"`) {
 					c.t.Errorf("a CRD that is missing for a minute is not logged as an error: %s", said)
 				}
-				c.wantSaid("after a minute", 1)
-				c.becomes(discoverytest.ServedResources(without("widgets")), nil, time.Minute)
-				c.wantSaid("after another minute", 0)
-				c.becomes(discoverytest.ServedResources(without("widgets")), lost, time.Minute)
-				c.becomes(discoverytest.ServedResources(without("widgets")), lost, time.Minute)
-				c.wantSaid("another cause", 1)
-				c.becomes(discoverytest.ServedResources(), nil, 30*time.Second)
-				c.want("the kind is found", "begin widgets/status a")
+				c.requireLogLines("after a minute", 1)
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets")), nil, time.Minute)
+				c.requireLogLines("after another minute", 0)
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets")), lost, time.Minute)
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets")), lost, time.Minute)
+				c.requireLogLines("another cause", 1)
+				c.setResources(discoverytest.ServedResources(), nil, 30*time.Second)
+				c.requireJournal("the kind is found", "begin widgets/status a")
 			},
 		},
 		"GoesAndComesBack": {
 			reason: "a CRD that is deleted and installed again is served without a restart of the operator",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a"), on("Cluster", "", "b")},
-			list:   discoverytest.ServedResources(without("clusters")),
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a"),
+				exampleHandler("Cluster", "", "b")},
+			list: discoverytest.ServedResources(withoutResource("clusters")),
 			play: func(c *cluster) {
-				c.want("at first", "begin widgets/status a")
-				c.wantSaid("the other kind is missing", 1)
-				c.becomesUnfound(discoverytest.ServedResources(without("clusters"), without("widgets")), nil)
-				c.want("after the removal", "end widgets")
-				c.wantSaid("one line about the end and one about the missing kind", 2)
-				c.becomes(discoverytest.ServedResources(without("clusters")), nil, time.Second)
-				c.want("after the return", "begin widgets/status a")
+				c.requireJournal("at first", "begin widgets/status a")
+				c.requireLogLines("the other kind is missing", 1)
+				c.setResourcesAndResync(discoverytest.ServedResources(withoutResource("clusters"),
+					withoutResource("widgets")), nil)
+				c.requireJournal("after the removal", "end widgets")
+				c.requireLogLines("one line about the end and one about the missing kind", 2)
+				c.setResources(discoverytest.ServedResources(withoutResource("clusters")), nil, time.Second)
+				c.requireJournal("after the return", "begin widgets/status a")
 			},
 		},
 		"GoesWithItsGroup": {
-			reason: "a CRD that is removed with its group, and returns, is served again",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			reason:        "a CRD that is removed with its group, and returns, is served again",
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
+			list:          discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.becomesUnfound(nil, nil)
-				c.want("after the removal", "begin widgets/status a", "end widgets")
-				c.becomes(discoverytest.ServedResources(), nil, time.Second)
-				c.want("after the return", "begin widgets/status a")
+				c.setResourcesAndResync(nil, nil)
+				c.requireJournal("after the removal", "begin widgets/status a", "end widgets")
+				c.setResources(discoverytest.ServedResources(), nil, time.Second)
+				c.requireJournal("after the return", "begin widgets/status a")
 			},
 		},
 		"Requests": {
-			reason: "a resync without changes or without an answer ends nothing",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			reason:        "a resync without changes or without an answer ends nothing",
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
+			list:          discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.becomesUnfound(discoverytest.ServedResources(), nil)
-				c.becomesUnfound(discoverytest.ServedResources(), lost)
-				c.becomesUnfound(nil, lost)
-				c.want("after three resyncs", "begin widgets/status a")
-				c.wantSaid("after three resyncs", 0)
+				c.setResourcesAndResync(discoverytest.ServedResources(), nil)
+				c.setResourcesAndResync(discoverytest.ServedResources(), lost)
+				c.setResourcesAndResync(nil, lost)
+				c.requireJournal("after three resyncs", "begin widgets/status a")
+				c.requireLogLines("after three resyncs", 0)
 			},
 		},
 		"Changed": {
-			reason: "a CRD that loses its status subresource is restarted at the next interval",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			reason:        "a CRD that loses its status subresource is restarted at the next interval",
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
+			list:          discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.becomes(discoverytest.ServedResources(without("widgets/status")), nil, resync.Interval)
-				c.want("after the interval", "begin widgets/status a", "end widgets", "begin widgets a")
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets/status")), nil, resync.Interval)
+				c.requireJournal("after the interval", "begin widgets/status a", "end widgets", "begin widgets a")
 			},
 		},
 		"NoOverlap": {
-			reason: "a new service waits for the end of the old one, as both would handle the same objects",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			reason:        "a new service waits for the end of the old one, as both would handle the same objects",
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
+			list:          discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.lingers = make(chan struct{})
-				c.becomesUnfound(discoverytest.ServedResources(without("widgets/status")), nil)
-				c.want("while the last handler runs", "begin widgets/status a")
-				close(c.lingers)
-				c.lingers = nil
+				c.blockEnd = make(chan struct{})
+				c.setResourcesAndResync(discoverytest.ServedResources(withoutResource("widgets/status")), nil)
+				c.requireJournal("while the last handler runs", "begin widgets/status a")
+				close(c.blockEnd)
+				c.blockEnd = nil
 				synctest.Wait()
-				c.want("after the last handler", "end widgets", "begin widgets a")
+				c.requireJournal("after the last handler", "end widgets", "begin widgets a")
 			},
 		},
 		"AnotherNameLater": {
 			reason: "a selector that is found later joins the kind at its place in the order",
-			own:    []orchestration.SelectedHandler{on("", "wheels", "a"), on("Widget", "", "b")},
-			list:   discoverytest.ServedResources(),
+			registrations: []orchestration.SelectedHandler{exampleHandler("", "wheels", "a"),
+				exampleHandler("Widget", "", "b")},
+			list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.want("without the name", "begin widgets/status b")
-				c.becomes(
+				c.requireJournal("without the name", "begin widgets/status b")
+				c.setResources(
 					discoverytest.ServedResources(func(l *metav1.APIResourceList) {
 						l.APIResources[1].SingularName = "wheels"
 					}),
 					nil, time.Second,
 				)
-				c.want("with the name", "end widgets", "begin widgets/status a b")
+				c.requireJournal("with the name", "end widgets", "begin widgets/status a b")
 			},
 		},
 		"Exit": {
-			reason: "the end waits for the last handler",
-			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			reason:        "the end waits for the last handler",
+			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
+			list:          discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.lingers = make(chan struct{})
+				c.blockEnd = make(chan struct{})
 				c.stop()
 				synctest.Wait()
 				select {
@@ -186,7 +198,7 @@ func TestServing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
-				c := begin(t, tc.list, tc.own...)
+				c := startOrchestrator(t, tc.list, tc.registrations...)
 				defer c.end()
 				tc.play(c)
 			})
@@ -202,19 +214,20 @@ func TestServingStopsWhileItAsks(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		o := orchestration.New([]orchestration.SelectedHandler{on("Widget", "", "a")}, server, &cluster{}, nil)
+		o := orchestration.New([]orchestration.SelectedHandler{exampleHandler("Widget", "", "a")}, server, &cluster{},
+			nil)
 		go stop()
 		o.Run(ctx)
 	})
 }
 
-// refusing refuses to serve resources until it is free.
-type refusing struct {
+// refusingRunner refuses to serve resources until it is free.
+type refusingRunner struct {
 	*cluster
 	free atomic.Bool
 }
 
-func (r *refusing) Run(ctx context.Context, a orchestration.Assignment) {
+func (r *refusingRunner) Run(ctx context.Context, a orchestration.Assignment) {
 	if r.free.Load() {
 		r.cluster.Run(ctx, a)
 	}
@@ -223,12 +236,12 @@ func (r *refusing) Run(ctx context.Context, a orchestration.Assignment) {
 // TestRefusedKindsAreTriedAgain shows that a kind that could not be served at first is tried again.
 func TestRefusedKindsAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &refusing{cluster: &cluster{}}
+		r := &refusingRunner{cluster: &cluster{}}
 		ctx, stop := context.WithCancel(t.Context())
 		server := discoverytest.Lister(func(context.Context, string) (*metav1.APIResourceList, error) {
 			return discoverytest.ServedResources(), nil
 		})
-		o := orchestration.New([]orchestration.SelectedHandler{on("Widget", "", "a")}, server, r, nil)
+		o := orchestration.New([]orchestration.SelectedHandler{exampleHandler("Widget", "", "a")}, server, r, nil)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -238,7 +251,7 @@ func TestRefusedKindsAreTriedAgain(t *testing.T) {
 		r.free.Store(true) // as if another operator had stopped serving the kind
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if len(r.servedNow()) != 1 {
+		if len(r.servedResources()) != 1 {
 			t.Error("a kind is not served an hour after it is free")
 		}
 		stop()

@@ -52,7 +52,7 @@ var errLimited = errors.New("too many events in all for the time that is left")
 // one event, different ones are never merged, and the rates per object and in total are limited.
 type limits struct {
 	correlator *record.EventCorrelator
-	all        flowcontrol.RateLimiter
+	limiter    flowcontrol.RateLimiter
 	patches    bool // false once the API server has forbidden patches
 }
 
@@ -63,7 +63,7 @@ func newLimits(perSecond float32) *limits {
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{
 			KeyFunc: messageGroup, MaxEvents: math.MaxInt32, BurstSize: perObject, QPS: refill,
 		}),
-		all:     flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
+		limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		patches: true,
 	}
 }
@@ -93,7 +93,7 @@ func (p *QueuePoster) sendLimited(ctx context.Context, next *post) error {
 		return nil
 	}
 	// The wait fails at once if it would exceed the deadline of the context.
-	if err := p.limits.all.Wait(ctx); err != nil {
+	if err := p.limits.limiter.Wait(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errLimited, err)
 	}
 	event := next.observed.Event

@@ -32,22 +32,22 @@ func (o *outcomes) count(what posting.EventOutcome) {
 	o.counts[what]++
 }
 
-func (o *outcomes) all() map[posting.EventOutcome]int {
+func (o *outcomes) countsByOutcome() map[posting.EventOutcome]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.counts)
 }
 
-// limited returns a running poster with limits, and the outcomes of its events.
-func limited(t *testing.T, s *server) (*posting.QueuePoster, *outcomes) {
+// startLimitedPoster returns a running poster with limits, and the outcomes of its events.
+func startLimitedPoster(t *testing.T, s *server) (*posting.QueuePoster, *outcomes) {
 	t.Helper()
 	seen := &outcomes{}
 	poster := posting.New(s, posting.Options{Component: "op", Count: seen.count})
-	t.Cleanup(start(t.Context(), t, poster))
+	t.Cleanup(startPoster(t.Context(), t, poster))
 	return poster, seen
 }
 
-func named(name string) object {
+func objectNamed(name string) object {
 	about := example()
 	about["metadata"] = object{"name": name, "namespace": "ns1", "uid": "uid-" + name}
 	return about
@@ -58,11 +58,11 @@ func named(name string) object {
 func TestIdenticalEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster, seen := limited(t, s)
+		poster, seen := startLimitedPoster(t, s)
 		for range 3 {
 			for _, message := range []string{"one", "other"} {
 				poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", message)
-				poster.Post(t.Context(), named("kex2"), corev1.EventTypeNormal, "R", message)
+				poster.Post(t.Context(), objectNamed("kex2"), corev1.EventTypeNormal, "R", message)
 			}
 			poster.Post(t.Context(), example(), "Error", "R", "one")
 			time.Sleep(time.Minute)
@@ -81,7 +81,8 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" || len(s.all()) != len(want) {
 			t.Errorf("events with another object, message or type are counted apart: -want, +got:\n%s", d)
 		}
-		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 5, posting.Counted: 10}, seen.all()); d != "" {
+		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 5, posting.Counted: 10},
+			seen.countsByOutcome()); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})
@@ -92,14 +93,15 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 func TestEventsOfOneObjectAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster, seen := limited(t, s)
+		poster, seen := startLimitedPoster(t, s)
 		for i := range 60 {
 			poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", fmt.Sprint("message ", i))
 		}
 		poster.Post(t.Context(), example(), corev1.EventTypeWarning, "R", "of another type")
-		poster.Post(t.Context(), named("kex2"), corev1.EventTypeNormal, "R", "of another object")
+		poster.Post(t.Context(), objectNamed("kex2"), corev1.EventTypeNormal, "R", "of another object")
 		synctest.Wait()
-		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 27, posting.Limited: 35}, seen.all()); d != "" {
+		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 27, posting.Limited: 35},
+			seen.countsByOutcome()); d != "" {
 			t.Errorf("events of another type or object are not limited: -want, +got:\n%s", d)
 		}
 		time.Sleep(10 * time.Minute)
@@ -118,7 +120,7 @@ func TestEventsOfOneObjectAreLimited(t *testing.T) {
 func TestLimitedEventsAreCountedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster, seen := limited(t, s)
+		poster, seen := startLimitedPoster(t, s)
 		post := func() { poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", "m") }
 		for range 100 {
 			post()
@@ -126,8 +128,8 @@ func TestLimitedEventsAreCountedLater(t *testing.T) {
 		time.Sleep(time.Hour)
 		post()
 		synctest.Wait()
-		if got := s.all(); len(got) != 1 || got[0].Count != 101 || seen.all()[posting.Limited] != 75 {
-			t.Errorf("got %v, and %v", got, seen.all())
+		if got := s.all(); len(got) != 1 || got[0].Count != 101 || seen.countsByOutcome()[posting.Limited] != 75 {
+			t.Errorf("got %v, and %v", got, seen.countsByOutcome())
 		}
 	})
 }
@@ -136,9 +138,9 @@ func TestLimitedEventsAreCountedLater(t *testing.T) {
 func TestAllEventsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		poster, _ := limited(t, s)
+		poster, _ := startLimitedPoster(t, s)
 		for i := range 500 {
-			poster.Post(t.Context(), named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
+			poster.Post(t.Context(), objectNamed(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		if got := len(s.messages()); got != 200 {
@@ -180,17 +182,17 @@ func TestCountingGoesWrong(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, lines := logging(t.Context())
+				ctx, lines := collectLogs(t.Context())
 				s, seen := &server{patch: func(context.Context) error { return tc.err }}, &outcomes{}
 				poster := posting.New(s, posting.Options{Count: seen.count})
-				defer start(ctx, t, poster)()
+				defer startPoster(ctx, t, poster)()
 				for range 3 {
 					poster.Post(ctx, example(), corev1.EventTypeNormal, "R", "m")
 				}
 				synctest.Wait()
 				events := len(s.all())
-				if events != tc.events || len(lines()) != tc.lines || !maps.Equal(seen.all(), tc.want) {
-					t.Errorf("%s: got %d events, %v, %q", tc.reason, events, seen.all(), lines())
+				if events != tc.events || len(lines()) != tc.lines || !maps.Equal(seen.countsByOutcome(), tc.want) {
+					t.Errorf("%s: got %d events, %v, %q", tc.reason, events, seen.countsByOutcome(), lines())
 				}
 			})
 		})
@@ -202,14 +204,14 @@ func TestLimitsAtTheExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, seen := &server{}, &outcomes{}
 		poster := posting.New(s, posting.Options{Count: seen.count})
-		ctx, lines := logging(t.Context())
+		ctx, lines := collectLogs(t.Context())
 		ctx, cancel := context.WithCancel(ctx)
 		cancel()
 		for i := range 500 {
-			poster.Post(ctx, named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
+			poster.Post(ctx, objectNamed(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
 		}
-		start(ctx, t, poster)()
-		got := seen.all()
+		startPoster(ctx, t, poster)()
+		got := seen.countsByOutcome()
 		posted, lost := got[posting.Posted], got[posting.Failed]+got[posting.Dropped]
 		// The last event is due at the very end of the time, so it may be posted or lost.
 		if posted < 119 || posted > 120 || posted+lost != 500 || len(lines()) == 0 {
@@ -222,7 +224,7 @@ func TestLimitsAtTheExit(t *testing.T) {
 // TestNoTimeAtTheExit shows that the first event that is too late at the exit ends the posting of those after it.
 func TestNoTimeAtTheExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := logging(t.Context())
+		ctx, lines := collectLogs(t.Context())
 		ctx, cancel := context.WithCancel(ctx)
 		first := true
 		s, seen := &server{create: func(context.Context) error {
@@ -235,13 +237,13 @@ func TestNoTimeAtTheExit(t *testing.T) {
 		}}, &outcomes{}
 		poster := posting.New(s, posting.Options{Count: seen.count})
 		for i := range 500 {
-			poster.Post(ctx, named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
+			poster.Post(ctx, objectNamed(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
 		}
 		if err := poster.Start(ctx); err != nil {
 			t.Errorf("the end of the context is returned as an error: %v", err)
 		}
 		want := map[posting.EventOutcome]int{posting.Posted: 120, posting.Failed: 1, posting.Dropped: 379}
-		if d := cmp.Diff(want, seen.all()); d != "" || len(lines()) != 2 {
+		if d := cmp.Diff(want, seen.countsByOutcome()); d != "" || len(lines()) != 2 {
 			t.Errorf("got %d lines, want one for each kind of loss; -want, +got:\n%s", len(lines()), d)
 		}
 	})

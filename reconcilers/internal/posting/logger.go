@@ -40,7 +40,7 @@ func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) lo
 	if deep, ok := inner.(logr.CallDepthLogSink); ok {
 		inner = deep.WithCallDepth(1)
 	}
-	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.Poster, body: body, told: told}})
+	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.Poster, body: body, extraValues: told}})
 }
 
 // withoutPosting returns the logger without posting, if it posts lines.
@@ -59,9 +59,9 @@ func withoutPosting(log logr.Logger) logr.Logger {
 
 // lines turns log lines about one object into events.
 type lines struct {
-	poster *QueuePoster
-	body   map[string]any
-	told   []any
+	poster      *QueuePoster
+	body        map[string]any
+	extraValues []any
 }
 
 // postLine posts a line if its level is high enough.
@@ -74,7 +74,7 @@ func (l *lines) postLine(level slog.Level, message string, err error, keysAndVal
 	}
 	var details []string
 	// Limit the capacity, so that append copies and concurrent calls do not share the array.
-	keysAndValues = append(l.told[:len(l.told):len(l.told)], keysAndValues...)
+	keysAndValues = append(l.extraValues[:len(l.extraValues):len(l.extraValues)], keysAndValues...)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		details = append(details, fmt.Sprintf("%v=%v", keysAndValues[i], keysAndValues[i+1]))
 	}

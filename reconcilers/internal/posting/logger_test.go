@@ -30,7 +30,7 @@ func postedEvents(t *testing.T, o posting.Options, inner logr.Logger, log func(l
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		poster := posting.New(s, o)
-		defer start(t.Context(), t, poster)()
+		defer startPoster(t.Context(), t, poster)()
 		log(posting.LinePoster{Poster: poster}.Logger(inner, example(), "handler", "fn"))
 		synctest.Wait()
 		for _, event := range s.all() {
@@ -41,7 +41,7 @@ func postedEvents(t *testing.T, o posting.Options, inner logr.Logger, log func(l
 	return events
 }
 
-func say(log logr.Logger) {
+func logSampleLines(log logr.Logger) {
 	log.V(1).Info("verbose")
 	log.WithName("n").WithValues("known", 1).Info("plain", "key", "value", "number", 2)
 	levels.Warn(log, "careful", "key", "value")
@@ -74,7 +74,7 @@ func TestLoggers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := postedEvents(t, tc.options, funcr.New(func(_, _ string) {}, funcr.Options{}), say)
+			got := postedEvents(t, tc.options, funcr.New(func(_, _ string) {}, funcr.Options{}), logSampleLines)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
@@ -95,7 +95,7 @@ func TestLoggersLeaveTheLogAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var without, with bytes.Buffer
 			all := func(log logr.Logger) {
-				say(log)
+				logSampleLines(log)
 				handler := slog.New(logr.ToSlogHandler(log))
 				handler.With("more", 1).Warn("by slog", "key", "value")
 			}
@@ -103,15 +103,15 @@ func TestLoggersLeaveTheLogAlone(t *testing.T) {
 			if events := postedEvents(t, posting.Options{}, logger(&with), all); len(events) != 4 {
 				t.Errorf("want four events, got %q", events)
 			}
-			if d := cmp.Diff(plain(t, without.String()), plain(t, with.String())); d != "" {
+			if d := cmp.Diff(linesWithoutTime(t, without.String()), linesWithoutTime(t, with.String())); d != "" {
 				t.Errorf("-without, +with:\n%s", d)
 			}
 		})
 	}
 }
 
-// plain returns the lines without their times.
-func plain(t *testing.T, text string) (lines []map[string]any) {
+// linesWithoutTime returns the lines without their times.
+func linesWithoutTime(t *testing.T, text string) (lines []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		var fields map[string]any
@@ -130,10 +130,10 @@ func TestLoggersOfLoggers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		poster := posting.New(s, posting.Options{})
-		defer start(t.Context(), t, poster)()
+		defer startPoster(t.Context(), t, poster)()
 		lines := posting.LinePoster{Poster: poster}
 		log := lines.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example())
-		lines.Logger(log.WithValues("a", 1), named("kex2")).Info("m")
+		lines.Logger(log.WithValues("a", 1), objectNamed("kex2")).Info("m")
 		synctest.Wait()
 		if got := s.all(); len(got) != 1 || got[0].InvolvedObject.Name != "kex2" {
 			t.Errorf("got %v", got)
@@ -150,11 +150,11 @@ func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 		synctest.Wait()
 		again := posting.LinePoster{Poster: posting.New(&server{}, posting.Options{})}.Logger(log, example())
 		again.Info("inner")
-		outsourced(again)
+		logForCaller(again)
 		slog.New(logr.ToSlogHandler(log)).Warn("several", "a", 1, "b", 2)
 		log.Info("odd", "key")
 	})
-	for _, line := range plain(t, to.String()) {
+	for _, line := range linesWithoutTime(t, to.String()) {
 		place, _ := line["source"].(map[string]any)
 		if function := fmt.Sprint(place["function"]); !strings.Contains(function, t.Name()) {
 			t.Errorf("the line is attributed to %s: %v", function, line)
@@ -166,8 +166,8 @@ func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// outsourced logs on behalf of its caller.
-func outsourced(log logr.Logger) { log.WithCallDepth(1).Info("on behalf of others") }
+// logForCaller logs on behalf of its caller.
+func logForCaller(log logr.Logger) { log.WithCallDepth(1).Info("on behalf of others") }
 
 // TestLinesWithoutDetails shows that a line without details becomes its message, and that a silent poster accepts
 // nothing.
@@ -175,7 +175,7 @@ func TestLinesWithoutDetails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, counts := &server{}, map[posting.EventOutcome]int{}
 		poster := posting.New(s, posting.Options{Count: func(what posting.EventOutcome) { counts[what]++ }})
-		stop := start(t.Context(), t, poster)
+		stop := startPoster(t.Context(), t, poster)
 		posting.LinePoster{Poster: poster}.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example()).Info("m")
 		synctest.Wait()
 		stop()

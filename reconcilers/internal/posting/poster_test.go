@@ -47,7 +47,7 @@ func TestPostDrops(t *testing.T) {
 				s := &server{}
 				poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 				poster.Post(t.Context(), tc.about, corev1.EventTypeNormal, "R", "m")
-				defer start(t.Context(), t, poster)()
+				defer startPoster(t.Context(), t, poster)()
 				synctest.Wait()
 				if got := len(s.messages()) == 0; got != tc.dropped {
 					t.Errorf("%s: dropped: %v", tc.reason, got)
@@ -62,7 +62,7 @@ func TestPostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
-		ctx, lines := logging(t.Context())
+		ctx, lines := collectLogs(t.Context())
 		for i := range 1500 {
 			poster.Post(ctx, example(), corev1.EventTypeNormal, "Flood", fmt.Sprintf("message %d", i))
 		}
@@ -74,7 +74,7 @@ func TestPostOverflow(t *testing.T) {
 		) {
 			t.Errorf("the line does not describe the lost event: %s", last)
 		}
-		stop := start(t.Context(), t, poster)
+		stop := startPoster(t.Context(), t, poster)
 		synctest.Wait()
 		got := s.messages()
 		if len(got) != 1000 || got[0] != "message 0" || got[999] != "message 999" {
@@ -94,8 +94,8 @@ func TestPostNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
-		ctx, lines := logging(t.Context())
-		stop := start(ctx, t, poster)
+		ctx, lines := collectLogs(t.Context())
+		stop := startPoster(ctx, t, poster)
 		for range 1001 {
 			poster.Post(ctx, example(), corev1.EventTypeNormal, "R", "m")
 			synctest.Wait()
@@ -120,8 +120,8 @@ func TestPostOnExit(t *testing.T) {
 		for i := range 10 {
 			poster.Post(ctx, example(), corev1.EventTypeNormal, "R", strconv.Itoa(i))
 		}
-		noted, lines := logging(ctx)
-		start(noted, t, poster)()
+		noted, lines := collectLogs(ctx)
+		startPoster(noted, t, poster)()
 		if got := s.messages(); len(got) != 10 || len(lines()) > 0 {
 			t.Errorf("waiting events are not posted at the exit: %v; log: %v", got, lines())
 		}
@@ -133,8 +133,8 @@ func TestPostOnExitInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
-		ctx, lines := logging(t.Context())
-		stop := start(ctx, t, poster)
+		ctx, lines := collectLogs(t.Context())
+		stop := startPoster(ctx, t, poster)
 		poster.Post(ctx, example(), corev1.EventTypeNormal, "R", "m")
 		synctest.Wait()
 		stop()
@@ -152,16 +152,17 @@ func TestPostFailures(t *testing.T) {
 		s.create = func(context.Context) error { defer func() { fails = nil }(); return fails }
 		seen := &outcomes{}
 		poster := posting.New(s, posting.Options{Component: "op", Plain: true, Count: seen.count})
-		ctx, lines := logging(t.Context())
+		ctx, lines := collectLogs(t.Context())
 		poster.Post(ctx, example(), corev1.EventTypeWarning, "First", "one")
 		poster.Post(ctx, example(), corev1.EventTypeNormal, "Second", "two")
 		poster.Post(ctx, example(), corev1.EventTypeNormal, "Third", "three")
-		defer start(ctx, t, poster)()
+		defer startPoster(ctx, t, poster)()
 		synctest.Wait()
 		if d := cmp.Diff([]string{"two", "three"}, s.messages()); d != "" {
 			t.Errorf("events after a refused one are posted: -want, +got:\n%s", d)
 		}
-		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 2, posting.Failed: 1}, seen.all()); d != "" {
+		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 2, posting.Failed: 1},
+			seen.countsByOutcome()); d != "" {
 			t.Errorf("all events are counted: -want, +got:\n%s", d)
 		}
 		if got := lines(); len(got) != 1 {
@@ -181,10 +182,10 @@ func TestPostFailuresOfClusterScopedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { return errors.New("events is forbidden") }}
 		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
-		ctx, lines := logging(t.Context())
+		ctx, lines := collectLogs(t.Context())
 		about := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "n1", "uid": "uid1"}}
 		poster.Post(ctx, about, corev1.EventTypeWarning, "First", "one")
-		start(ctx, t, poster)()
+		startPoster(ctx, t, poster)()
 		const want = `"kind":"Node","namespace":"","name":"n1","uid":"uid1","event":"First","note":"one"`
 		if got := lines(); len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("want %s in %v", want, got)
@@ -232,7 +233,7 @@ func TestPost(t *testing.T) {
 				happened := time.Now()
 				poster.Post(t.Context(), tc.about, tc.kind, "Reason", "message")
 				time.Sleep(time.Hour)
-				defer start(t.Context(), t, poster)()
+				defer startPoster(t.Context(), t, poster)()
 				synctest.Wait()
 				want := []*corev1.Event{{
 					ObjectMeta: metav1.ObjectMeta{
@@ -271,7 +272,7 @@ func TestPostWithoutNamespace(t *testing.T) {
 		}
 		post()
 		namespace = "earlier"
-		defer start(t.Context(), t, poster)()
+		defer startPoster(t.Context(), t, poster)()
 		for _, next := range []string{"later", ""} {
 			synctest.Wait()
 			namespace = next
@@ -319,7 +320,7 @@ func TestPostShortensMessages(t *testing.T) {
 				s := &server{}
 				poster := posting.New(s, posting.Options{Component: "op", Plain: true})
 				poster.Post(t.Context(), example(), corev1.EventTypeNormal, "R", tc.message)
-				defer start(t.Context(), t, poster)()
+				defer startPoster(t.Context(), t, poster)()
 				synctest.Wait()
 				if d := cmp.Diff([]string{tc.want}, s.messages()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -334,7 +335,7 @@ func TestPostKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { time.Sleep(time.Second); return nil }}
 		poster := posting.New(s, posting.Options{Component: "op", Plain: true})
-		stop := start(t.Context(), t, poster)
+		stop := startPoster(t.Context(), t, poster)
 		var want []string
 		for i := range 20 {
 			want = append(want, fmt.Sprint(i))

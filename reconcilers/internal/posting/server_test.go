@@ -93,8 +93,8 @@ func (s *server) messages() []string {
 	return all
 }
 
-// logging returns a context that collects log lines, and a function that returns them.
-func logging(ctx context.Context) (context.Context, func() []string) {
+// collectLogs returns a context that collects log lines, and a function that returns them.
+func collectLogs(ctx context.Context) (context.Context, func() []string) {
 	var mu sync.Mutex
 	var lines []string
 	log := funcr.NewJSON(func(line string) {
@@ -105,8 +105,8 @@ func logging(ctx context.Context) (context.Context, func() []string) {
 	return logf.IntoContext(ctx, log), func() []string { mu.Lock(); defer mu.Unlock(); return lines }
 }
 
-// start runs the poster until the returned function is called.
-func start(ctx context.Context, t *testing.T, poster *posting.QueuePoster) (stop func()) {
+// startPoster runs the poster until the returned function is called.
+func startPoster(ctx context.Context, t *testing.T, poster *posting.QueuePoster) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

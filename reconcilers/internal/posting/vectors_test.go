@@ -17,7 +17,7 @@ import (
 )
 
 // firstMoment is the time at which the clocks of the cases start.
-const firstMoment = "2024-05-06T07:08:09.123456+00:00"
+const startTimestamp = "2024-05-06T07:08:09.123456+00:00"
 
 // optionsOf returns the options of Kopf, with the settings of a case.
 func optionsOf(t *testing.T, input vectors.Fields) posting.Options {
@@ -39,7 +39,7 @@ func TestVectorsEvents(t *testing.T) {
 		vectors.Known(t, input, "body", "default_namespace", "message", "now", "reason", "ref", "settings", "status",
 			"type")
 		vectors.Bubble(t, func(t *testing.T) {
-			at, err := time.Parse(time.RFC3339Nano, input.Text("now", firstMoment))
+			at, err := time.Parse(time.RFC3339Nano, input.Text("now", startTimestamp))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,11 +53,11 @@ func TestVectorsEvents(t *testing.T) {
 			poster := posting.New(s, o)
 			poster.Post(t.Context(), bodyOf(input), input.Text("type", ""), input.Text("reason", ""),
 				input.Text("message", ""))
-			stop := start(t.Context(), t, poster)
+			stop := startPoster(t.Context(), t, poster)
 			synctest.Wait()
 			stop()
 			got := map[string]any{"posted": s.posted}
-			if d := cmp.Diff(read(t, want.Value), read(t, got), cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(storedEvents(t, want.Value), storedEvents(t, got), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("-want, +got:\n%s", d)
 			}
 		})
@@ -84,8 +84,8 @@ func bodyOf(input vectors.Fields) map[string]any {
 
 var wholeSecond = regexp.MustCompile(`"eventTime":"([^".]*)(Z|\+00:00)"`)
 
-// read returns the posted events as an API server stores them: some of its times are whole seconds.
-func read(t *testing.T, posted any) (all struct{ Posted []request }) {
+// storedEvents returns the posted events as an API server stores them: some of its times are whole seconds.
+func storedEvents(t *testing.T, posted any) (all struct{ Posted []request }) {
 	t.Helper()
 	for range 2 {
 		text, err := json.Marshal(posted)

@@ -12,18 +12,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// counting is a queue and a watcher. It counts requests and events.
-type counting struct {
+// countingQueue is a queue and a watcher. It counts requests and events.
+type countingQueue struct {
 	priorityqueue.PriorityQueue[source.Request] // unused
 
 	requests, events int
 }
 
-func (c *counting) AddWithOpts(priorityqueue.AddOpts, ...source.Request) { c.requests++ }
+func (c *countingQueue) AddWithOpts(priorityqueue.AddOpts, ...source.Request) { c.requests++ }
 
-func (*counting) NoteListed(source.Object)               {}
-func (*counting) NoteDeleted(source.Object)              {}
-func (c *counting) NoteEvent(string, source.Object) bool { c.events++; return true }
+func (*countingQueue) NoteListed(source.Object)               {}
+func (*countingQueue) NoteDeleted(source.Object)              {}
+func (c *countingQueue) NoteEvent(string, source.Object) bool { c.events++; return true }
 
 // BenchmarkEvents measures an informer event up to its addition to the queue.
 func BenchmarkEvents(b *testing.B) {
@@ -43,10 +43,10 @@ func BenchmarkEvents(b *testing.B) {
 		}
 		for name, deliver := range deliver {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
-				got := &counting{}
+				got := &countingQueue{}
 				b.ReportAllocs()
 				for b.Loop() {
-					deliver(source.Events{Watcher: got}, got)
+					deliver(source.Events{Observer: got}, got)
 				}
 				if got.requests == 0 || got.requests != got.events {
 					b.Fatalf("got %d requests for %d events", got.requests, got.events)

@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
 // Package source turns the events of an informer into requests, and implements the priority queue that serves them.
-// [Events] handles events, [Informed] connects them with an informer, and [PriorityQueue] hands out requests as far as
-// [Places] permits.
+// [Events] handles events, [InformerSource] connects them with an informer, and [PriorityQueue] hands out requests as
+// far as [Slots] permits.
 //
 // Events are handled on the informer's goroutine, before their requests are added. Indices and memory are therefore up
 // to date when a worker handles the object. This never calls the API server and never blocks.

@@ -10,31 +10,31 @@ import (
 // being served, then for its turn. There can be as many entries as objects, so an entry must stay small.
 type entry struct {
 	request Request
-	at      time.Duration // end of the delay on the clock of the queue; zero if it is over
+	dueAt   time.Duration // end of the delay on the clock of the queue; zero if it is over
 	arrival uint64        // position among the requests that wait for a turn; zero while it does not wait for one
-	// before and after are the neighbours in the line of its class.
-	before, after *entry
-	collided      *entry // next entry whose request has the same hash
-	index         int32  // position in the heap of delayed requests
-	class         class
+	// previous and after are the neighbours in the line of its class.
+	previous, next *entry
+	nextInBucket   *entry // next entry whose request has the same hash
+	index          int32  // position in the heap of delayed requests
+	class          class
 }
 
 // isDue reports whether the delay is over.
-func (e *entry) isDue() bool { return e.at == 0 }
+func (e *entry) isDue() bool { return e.dueAt == 0 }
 
 // isListed reports whether the entry waits for its turn, in the line of its class.
 func (e *entry) isListed() bool { return e.arrival != 0 }
 
 // entries finds the entry of a request by a hash. A map keyed by requests would store each request twice.
 type entries struct {
-	hash   func(Request) uint64
-	byHash map[uint64]*entry
-	most   int // largest number of hashes since the map was created
+	hash     func(Request) uint64
+	byHash   map[uint64]*entry
+	peakSize int // largest number of hashes since the map was created
 }
 
 // plenty is the size from which an empty map is replaced. A Go map never shrinks, and when an operator starts, there is
 // a request for every object.
-const plenty = 1024
+const shrinkThreshold = 1024
 
 // newEntries creates an index with a random seed, so that names cannot be chosen to collide.
 func newEntries() entries {
@@ -46,7 +46,7 @@ func newEntries() entries {
 func (s *entries) findEntry(r Request) *entry {
 	e := s.byHash[s.hash(r)]
 	for e != nil && e.request != r {
-		e = e.collided
+		e = e.nextInBucket
 	}
 	return e
 }
@@ -57,9 +57,9 @@ func (s *entries) addEntry(e *entry) {
 		s.byHash = map[uint64]*entry{}
 	}
 	hash := s.hash(e.request)
-	e.collided = s.byHash[hash]
+	e.nextInBucket = s.byHash[hash]
 	s.byHash[hash] = e
-	s.most = max(s.most, len(s.byHash))
+	s.peakSize = max(s.peakSize, len(s.byHash))
 }
 
 // removeEntry removes an entry, which must be present.
@@ -67,22 +67,22 @@ func (s *entries) removeEntry(e *entry) {
 	hash := s.hash(e.request)
 	switch first := s.byHash[hash]; {
 	case first != e:
-		for first.collided != e {
-			first = first.collided
+		for first.nextInBucket != e {
+			first = first.nextInBucket
 		}
-		first.collided = e.collided
-	case e.collided != nil:
-		s.byHash[hash] = e.collided
+		first.nextInBucket = e.nextInBucket
+	case e.nextInBucket != nil:
+		s.byHash[hash] = e.nextInBucket
 	default:
 		delete(s.byHash, hash)
 	}
-	if len(s.byHash) == 0 && s.most > plenty {
+	if len(s.byHash) == 0 && s.peakSize > shrinkThreshold {
 		s.dropAllEntries()
 	}
 }
 
 // dropAllEntries removes all entries, and frees the map.
-func (s *entries) dropAllEntries() { s.byHash, s.most = nil, 0 }
+func (s *entries) dropAllEntries() { s.byHash, s.peakSize = nil, 0 }
 
 // line is a linked list of the entries of one class that wait for their turn, in the order of arrival. Removal from its
 // middle takes constant time.
@@ -93,11 +93,11 @@ type line struct {
 
 // appendEntry appends an entry.
 func (l *line) appendEntry(e *entry) {
-	e.before, e.after = l.last, nil
+	e.previous, e.next = l.last, nil
 	if l.last == nil {
 		l.first = e
 	} else {
-		l.last.after = e
+		l.last.next = e
 	}
 	l.last = e
 	l.length++
@@ -105,44 +105,44 @@ func (l *line) appendEntry(e *entry) {
 
 // unlinkEntry unlinks an entry, which must be in the line.
 func (l *line) unlinkEntry(e *entry) {
-	if e.before == nil {
-		l.first = e.after
+	if e.previous == nil {
+		l.first = e.next
 	} else {
-		e.before.after = e.after
+		e.previous.next = e.next
 	}
-	if e.after == nil {
-		l.last = e.before
+	if e.next == nil {
+		l.last = e.previous
 	} else {
-		e.after.before = e.before
+		e.next.previous = e.previous
 	}
-	e.before, e.after = nil, nil
+	e.previous, e.next = nil, nil
 	l.length--
 }
 
-// delayed is a heap of entries, ordered by the end of their delay. Each entry stores its position, so that it can be
-// moved or removed.
-type delayed []*entry
+// delayedHeap is a heap of entries, ordered by the end of their delay. Each entry stores its position, so that it can
+// be moved or removed.
+type delayedHeap []*entry
 
-var _ heap.Interface = (*delayed)(nil)
+var _ heap.Interface = (*delayedHeap)(nil)
 
-func (d delayed) Len() int           { return len(d) }
-func (d delayed) Less(i, j int) bool { return d[i].at < d[j].at }
+func (d delayedHeap) Len() int           { return len(d) }
+func (d delayedHeap) Less(i, j int) bool { return d[i].dueAt < d[j].dueAt }
 
 // Swap implements heap.Interface.
-func (d delayed) Swap(i, j int) {
+func (d delayedHeap) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
 	d[i].index, d[j].index = int32(i), int32(j)
 }
 
 // Push implements heap.Interface.
-func (d *delayed) Push(x any) {
+func (d *delayedHeap) Push(x any) {
 	e, _ := x.(*entry)
 	e.index = int32(len(*d))
 	*d = append(*d, e)
 }
 
 // Pop implements heap.Interface.
-func (d *delayed) Pop() any {
+func (d *delayedHeap) Pop() any {
 	last := len(*d) - 1
 	e := (*d)[last]
 	(*d)[last] = nil // let the garbage collector free the entry

@@ -14,12 +14,12 @@ import (
 
 func waitingQueue(t *testing.T) *PriorityQueue {
 	t.Helper()
-	q := NewQueue(NewPlaces(1, PlacesObserver{}), workqueue.DefaultTypedControllerRateLimiter[Request]())
+	q := NewQueue(NewSlots(1, SlotsObserver{}), workqueue.DefaultTypedControllerRateLimiter[Request]())
 	t.Cleanup(q.ShutDown)
 	return q
 }
 
-func asking(name string) Request {
+func testRequest(name string) Request {
 	return Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
@@ -41,10 +41,10 @@ func TestEntriesThatCollide(t *testing.T) {
 			q := waitingQueue(t)
 			q.entries.hash = func(Request) uint64 { return 7 }
 			for _, name := range []string{"a", "b", "c", "d"} {
-				q.AddAfter(asking(name), time.Hour)
+				q.AddAfter(testRequest(name), time.Hour)
 			}
 			for _, name := range tc.leave {
-				q.Add(asking(name)) // replaces the delayed addition: none is served twice
+				q.Add(testRequest(name)) // replaces the delayed addition: none is served twice
 			}
 			var got []string
 			for q.Len() > 0 {
@@ -68,8 +68,8 @@ func TestEntriesTakeLittleRoom(t *testing.T) {
 		t.Errorf("an entry takes %d bytes, want at most 96, as all objects may be queued at once", size)
 	}
 	q := waitingQueue(t)
-	for i := range 2 * plenty {
-		q.Add(asking(fmt.Sprint(i)))
+	for i := range 2 * shrinkThreshold {
+		q.Add(testRequest(fmt.Sprint(i)))
 	}
 	for q.Len() > 0 {
 		r, _ := q.Get()
@@ -83,8 +83,8 @@ func TestEntriesTakeLittleRoom(t *testing.T) {
 // TestEndlessDelay shows that an endless delay does not overflow.
 func TestEndlessDelay(t *testing.T) {
 	q := waitingQueue(t)
-	q.AddAfter(asking("never"), math.MaxInt64)
-	q.AddAfter(asking("sooner"), time.Hour)
+	q.AddAfter(testRequest("never"), math.MaxInt64)
+	q.AddAfter(testRequest("sooner"), time.Hour)
 	if first := q.delayed[0].request.Name; first != "sooner" {
 		t.Errorf("%q is due first: an endless delay overflows", first)
 	}

@@ -14,30 +14,30 @@ import (
 // request that is added again while it waits is merged, with the earlier time and the more urgent class. A request that
 // is added while it is being served waits for its release. The queue runs no goroutines.
 type PriorityQueue struct {
-	places  *Places
+	slots   *Slots
 	limiter workqueue.TypedRateLimiter[Request]
 
 	// The lock of the places guards all fields below.
-	began   time.Time // zero of the queue's clock
-	entries entries
-	// served holds the requests that are being served, with the class whose slot they use.
-	served  map[Request]class
-	ready   [classes]line
-	delayed delayed
-	timer   *time.Timer
-	fires   time.Duration // time at which the timer fires; zero if it is not set
-	getters int           // number of callers that wait in GetWithPriority
-	turn    *sync.Cond
-	closed  bool
+	clockStart time.Time // zero of the queue's clock
+	entries    entries
+	// processing holds the requests that are being served, with the class whose slot they use.
+	processing   map[Request]class
+	ready        [classCount]line
+	delayed      delayedHeap
+	timer        *time.Timer
+	timerFiresAt time.Duration // time at which the timer fires; zero if it is not set
+	getters      int           // number of callers that wait in GetWithPriority
+	turn         *sync.Cond
+	closed       bool
 }
 
 var _ priorityqueue.PriorityQueue[Request] = (*PriorityQueue)(nil)
 
 // NewQueue creates a queue for these places. The limiter delays the requests that are added with AddRateLimited.
-func NewQueue(places *Places, limiter workqueue.TypedRateLimiter[Request]) *PriorityQueue {
+func NewQueue(places *Slots, limiter workqueue.TypedRateLimiter[Request]) *PriorityQueue {
 	q := &PriorityQueue{
-		places: places, limiter: limiter, turn: sync.NewCond(&places.mu),
-		began: time.Now(), entries: newEntries(), served: map[Request]class{},
+		slots: places, limiter: limiter, turn: sync.NewCond(&places.mu),
+		clockStart: time.Now(), entries: newEntries(), processing: map[Request]class{},
 	}
 	places.mu.Lock()
 	defer places.mu.Unlock()
@@ -47,8 +47,8 @@ func NewQueue(places *Places, limiter workqueue.TypedRateLimiter[Request]) *Prio
 
 // AddWithOpts adds requests after an optional delay. Without a priority, they are retries.
 func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request) {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
 	if q.closed {
 		return
 	}
@@ -66,16 +66,16 @@ func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request
 		q.mergeRequest(r, after, classOf(r, priority))
 	}
 	q.resetTimer()
-	q.places.wakeNextQueue()
+	q.slots.wakeNextQueue()
 }
 
 // GetWithPriority waits until a request has its turn and a slot. The caller must return the request with Release.
 func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown bool) {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
-	// Only queues with a waiting worker take part in the choice, see [Places.firstWaitingQueue].
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
+	// Only queues with a waiting worker take part in the choice, see [Slots.firstWaitingQueue].
 	q.getters++
-	whose, c := q.places.nextQueue()
+	whose, c := q.slots.nextQueue()
 	for !q.closed && whose != q {
 		// All queues share one lock, and a signal may reach a queue that is not the next any more: it passes the signal
 		// on.
@@ -83,7 +83,7 @@ func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown boo
 			whose.turn.Signal()
 		}
 		q.turn.Wait()
-		whose, c = q.places.nextQueue()
+		whose, c = q.slots.nextQueue()
 	}
 	q.getters--
 	if q.closed {
@@ -97,27 +97,27 @@ func (q *PriorityQueue) serveFirst(c class) Request {
 	e := q.ready[c].first
 	q.dequeueEntry(e)
 	q.entries.removeEntry(e)
-	q.served[e.request] = c
-	q.places.acquireSlot(c)
-	q.places.wakeNextQueue()
+	q.processing[e.request] = c
+	q.slots.acquireSlot(c)
+	q.slots.wakeNextQueue()
 	return e.request
 }
 
 // Release ends the serving of a request. It frees the slot, and the same request can be served again. It ignores
 // requests that are not being served.
 func (q *PriorityQueue) Release(r Request) {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
-	c, ok := q.served[r]
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
+	c, ok := q.processing[r]
 	if !ok {
 		return
 	}
-	delete(q.served, r)
-	q.places.releaseSlot(c)
+	delete(q.processing, r)
+	q.slots.releaseSlot(c)
 	if e := q.entries.findEntry(r); e != nil && e.isDue() {
 		q.enqueueEntry(e)
 	}
-	q.places.wakeNextQueue()
+	q.slots.wakeNextQueue()
 }
 
 // Done does nothing. Controller-runtime calls it when Reconcile returns, which is long before the goroutine that serves
@@ -127,14 +127,14 @@ func (q *PriorityQueue) Done(Request) {}
 // ShutDown drops all waiting requests, and wakes the callers of Get. Requests that are being served must still be
 // released.
 func (q *PriorityQueue) ShutDown() {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
 	if q.closed {
 		return
 	}
 	q.closed = true
 	q.dropWaiting()
-	q.places.removeQueue(q)
+	q.slots.removeQueue(q)
 	q.turn.Broadcast()
 }
 
@@ -143,16 +143,16 @@ func (q *PriorityQueue) ShutDownWithDrain() { q.ShutDown() }
 
 // ShuttingDown reports whether the queue is shut down.
 func (q *PriorityQueue) ShuttingDown() bool {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
 	return q.closed
 }
 
 // Len returns the number of requests that wait for a turn. It counts neither delayed requests nor those that are being
 // served.
 func (q *PriorityQueue) Len() (waiting int) {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
 	for _, all := range q.ready {
 		waiting += all.length
 	}
@@ -185,16 +185,16 @@ func (q *PriorityQueue) Forget(r Request) { q.limiter.Forget(r) }
 func (q *PriorityQueue) NumRequeues(r Request) int { return q.limiter.NumRequeues(r) }
 
 // forever is the longest delay; half of the maximum, so that adding the time of the clock cannot overflow.
-const forever = math.MaxInt64 / 2
+const maxDelay = math.MaxInt64 / 2
 
 // mergeRequest merges the request with its entry, or creates one. The caller holds the lock, as for all functions
 // below.
 func (q *PriorityQueue) mergeRequest(r Request, after time.Duration, c class) {
-	at := q.clockTime() + min(after, forever)
+	at := q.clockTime() + min(after, maxDelay)
 	e := q.entries.findEntry(r)
 	switch {
 	case e == nil && after > 0:
-		e = &entry{request: r, class: c, at: at}
+		e = &entry{request: r, class: c, dueAt: at}
 		q.entries.addEntry(e)
 		heap.Push(&q.delayed, e)
 	case e == nil:
@@ -211,8 +211,8 @@ func (q *PriorityQueue) mergeRequest(r Request, after time.Duration, c class) {
 		q.becomeReady(e)
 	default:
 		e.class = min(e.class, c)
-		if at < e.at {
-			e.at = at
+		if at < e.dueAt {
+			e.dueAt = at
 			heap.Fix(&q.delayed, int(e.index))
 		}
 	}
@@ -235,35 +235,35 @@ func (q *PriorityQueue) raiseClass(e *entry, c class) {
 // becomeReady ends the delay of a request. It waits for its turn, or for the release of the same request if that is
 // being served.
 func (q *PriorityQueue) becomeReady(e *entry) {
-	e.at = 0
-	if _, busy := q.served[e.request]; !busy {
+	e.dueAt = 0
+	if _, busy := q.processing[e.request]; !busy {
 		q.enqueueEntry(e)
 	}
 }
 
 // enqueueEntry appends an entry to the line of its class.
 func (q *PriorityQueue) enqueueEntry(e *entry) {
-	q.places.arrivals++
-	e.arrival = q.places.arrivals
+	q.slots.arrivals++
+	e.arrival = q.slots.arrivals
 	q.ready[e.class].appendEntry(e)
-	q.places.countWaiting(e.class, 1)
+	q.slots.countWaiting(e.class, 1)
 }
 
 // dequeueEntry removes an entry from the line of its class.
 func (q *PriorityQueue) dequeueEntry(e *entry) {
 	q.ready[e.class].unlinkEntry(e)
 	e.arrival = 0
-	q.places.countWaiting(e.class, -1)
+	q.slots.countWaiting(e.class, -1)
 }
 
 // resetTimer sets the timer to the end of the earliest delay.
 func (q *PriorityQueue) resetTimer() {
 	var first time.Duration
 	if len(q.delayed) > 0 {
-		first = q.delayed[0].at
+		first = q.delayed[0].dueAt
 	}
 	switch {
-	case first == q.fires:
+	case first == q.timerFiresAt:
 		return
 	case first == 0:
 		// No request is delayed any more.
@@ -273,34 +273,34 @@ func (q *PriorityQueue) resetTimer() {
 	default:
 		q.timer.Reset(first - q.clockTime())
 	}
-	q.fires = first
+	q.timerFiresAt = first
 }
 
 // clockTime returns the time on the queue's clock. Durations take less space in entries than time.Time.
-func (q *PriorityQueue) clockTime() time.Duration { return time.Since(q.began) }
+func (q *PriorityQueue) clockTime() time.Duration { return time.Since(q.clockStart) }
 
 // endDelays ends all delays that are over. The timer calls it.
 func (q *PriorityQueue) endDelays() {
-	q.places.mu.Lock()
-	defer q.places.mu.Unlock()
-	q.fires = 0
+	q.slots.mu.Lock()
+	defer q.slots.mu.Unlock()
+	q.timerFiresAt = 0
 	if q.closed {
 		return
 	}
 	now := q.clockTime()
-	for len(q.delayed) > 0 && q.delayed[0].at <= now {
+	for len(q.delayed) > 0 && q.delayed[0].dueAt <= now {
 		e, _ := heap.Pop(&q.delayed).(*entry)
 		q.becomeReady(e)
 	}
 	q.resetTimer()
-	q.places.wakeNextQueue()
+	q.slots.wakeNextQueue()
 }
 
 // dropWaiting removes all waiting requests.
 func (q *PriorityQueue) dropWaiting() {
 	for c, all := range q.ready {
 		if all.length > 0 {
-			q.places.countWaiting(class(c), -all.length)
+			q.slots.countWaiting(class(c), -all.length)
 		}
 		q.ready[c] = line{}
 	}

@@ -14,28 +14,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// crowded returns a queue with 10,000 waiting requests, equally many of each priority.
-func crowded(b *testing.B) *source.PriorityQueue {
+// newFullQueue returns a queue with 10,000 waiting requests, equally many of each priority.
+func newFullQueue(b *testing.B) *source.PriorityQueue {
 	b.Helper()
-	q := emptied(b)
+	q := newDrainedQueue(b)
 	priorities := []int{source.PriorityDeletion, source.PriorityChange, source.PriorityRetry, source.PriorityResume}
 	for n := range 10_000 {
 		q.AddWithOpts(
-			priorityqueue.AddOpts{Priority: &priorities[n%len(priorities)]}, named(fmt.Sprint("waiting-", n)),
+			priorityqueue.AddOpts{Priority: &priorities[n%len(priorities)]}, requestNamed(fmt.Sprint("waiting-", n)),
 		)
 	}
 	return q
 }
 
-func emptied(b *testing.B) *source.PriorityQueue {
+func newDrainedQueue(b *testing.B) *source.PriorityQueue {
 	b.Helper()
-	q := source.NewQueue(source.NewPlaces(10, source.PlacesObserver{}), limiter())
+	q := source.NewQueue(source.NewSlots(10, source.SlotsObserver{}), limiter())
 	b.Cleanup(q.ShutDown)
 	return q
 }
 
-// served takes the next request from the queue and releases it, as a worker does.
-func served(b *testing.B, q *source.PriorityQueue) (r source.Request, priority int) {
+// takeAndRelease takes the next request from the queue and releases it, as a worker does.
+func takeAndRelease(b *testing.B, q *source.PriorityQueue) (r source.Request, priority int) {
 	r, priority, shutdown := q.GetWithPriority()
 	if shutdown {
 		b.Fatal("the queue is shut down")
@@ -49,15 +49,15 @@ func served(b *testing.B, q *source.PriorityQueue) (r source.Request, priority i
 func BenchmarkQueue(b *testing.B) {
 	steps := map[string]func(b *testing.B, q *source.PriorityQueue){
 		"GetReleaseAdd": func(b *testing.B, q *source.PriorityQueue) {
-			r, priority := served(b, q)
+			r, priority := takeAndRelease(b, q)
 			q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, r)
 		},
-		"AddWaiting": func(_ *testing.B, q *source.PriorityQueue) { q.Add(named("waiting-2")) },
-		"AddDelayed": func(_ *testing.B, q *source.PriorityQueue) { q.AddAfter(named("delayed"), time.Hour) },
+		"AddWaiting": func(_ *testing.B, q *source.PriorityQueue) { q.Add(requestNamed("waiting-2")) },
+		"AddDelayed": func(_ *testing.B, q *source.PriorityQueue) { q.AddAfter(requestNamed("delayed"), time.Hour) },
 	}
 	for name, step := range steps {
 		b.Run(name, func(b *testing.B) {
-			q := crowded(b)
+			q := newFullQueue(b)
 			waiting := q.Len()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -83,12 +83,12 @@ func BenchmarkEvent(b *testing.B) {
 		before := compacttest.NewObject(o.Tree())
 		after := compacttest.ChangedCopy(before, func(u *unstructured.Unstructured) { u.SetResourceVersion("9999999") })
 		b.Run(o.Name, func(b *testing.B) {
-			q, events := emptied(b), source.Events{Watcher: ignoringWatcher{}}
+			q, events := newDrainedQueue(b), source.Events{Observer: ignoringWatcher{}}
 			updated := event.TypedUpdateEvent[source.Object]{ObjectOld: before, ObjectNew: after}
 			b.ReportAllocs()
 			for b.Loop() {
 				events.Update(b.Context(), updated, q)
-				if r, _ := served(b, q); r.Name != after.GetName() {
+				if r, _ := takeAndRelease(b, q); r.Name != after.GetName() {
 					b.Fatalf("got %v, want the object of the event", r)
 				}
 			}

@@ -22,7 +22,7 @@ func limiter() workqueue.TypedRateLimiter[source.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Hour)
 }
 
-func named(name string) source.Request {
+func requestNamed(name string) source.Request {
 	return source.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
@@ -30,30 +30,30 @@ func tickOf(name string) source.Request {
 	return source.Request{NamespacedName: types.NamespacedName{Name: name}, Handler: "t"}
 }
 
-// client adds to a queue and records what comes out of it.
-type client struct {
+// queueFixture adds to a queue and records what comes out of it.
+type queueFixture struct {
 	*source.PriorityQueue
-	mu  sync.Mutex
-	out []string
+	mu          sync.Mutex
+	servedNames []string
 }
 
-func newClient(places *source.Places) *client {
-	return &client{PriorityQueue: source.NewQueue(places, limiter())}
+func newQueueFixture(places *source.Slots) *queueFixture {
+	return &queueFixture{PriorityQueue: source.NewQueue(places, limiter())}
 }
 
-func (c *client) put(name string, priority int, after time.Duration) {
-	c.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, named(name))
+func (c *queueFixture) addRequest(name string, priority int, after time.Duration) {
+	c.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, requestNamed(name))
 }
 
 // serve takes requests until the queue is shut down. It releases those for which act returns true.
-func (c *client) serve(act func(source.Request) bool) {
+func (c *queueFixture) serve(act func(source.Request) bool) {
 	for {
 		r, _, shutdown := c.GetWithPriority()
 		if shutdown {
 			return
 		}
 		c.mu.Lock()
-		c.out = append(c.out, r.Name+r.Handler)
+		c.servedNames = append(c.servedNames, r.Name+r.Handler)
 		c.mu.Unlock()
 		if act(r) {
 			c.Release(r)
@@ -61,116 +61,116 @@ func (c *client) serve(act func(source.Request) bool) {
 	}
 }
 
-func (c *client) take() string {
+func (c *queueFixture) takeServed() string {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := strings.Join(c.out, " ")
-	c.out = nil
+	out := strings.Join(c.servedNames, " ")
+	c.servedNames = nil
 	return out
 }
 
-func released(source.Request) bool { return true }
+func releaseRequest(source.Request) bool { return true }
 
-func held(source.Request) bool { return false }
+func holdRequest(source.Request) bool { return false }
 
 // TestQueueMerges shows how additions of one request are merged, by priority and time.
 func TestQueueMerges(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		put    func(c *client)
+		put    func(c *queueFixture)
 		want   []string // after each second
 	}{
 		"Duplicates": {
 			reason: "a request is served once for all additions before it",
-			put: func(c *client) {
-				c.put("a", source.PriorityChange, 0)
-				c.put("a", source.PriorityChange, 0)
+			put: func(c *queueFixture) {
+				c.addRequest("a", source.PriorityChange, 0)
+				c.addRequest("a", source.PriorityChange, 0)
 			},
 			want: []string{"a"},
 		},
 		"Order": {
 			reason: "more urgent requests come first, and equals in the order of their addition",
-			put: func(c *client) {
-				c.put("z", source.PriorityResume, 0)
-				c.put("b", source.PriorityChange, 0)
-				c.put("a", source.PriorityChange, 0)
-				c.put("d", source.PriorityDeletion, 0)
+			put: func(c *queueFixture) {
+				c.addRequest("z", source.PriorityResume, 0)
+				c.addRequest("b", source.PriorityChange, 0)
+				c.addRequest("a", source.PriorityChange, 0)
+				c.addRequest("d", source.PriorityDeletion, 0)
 			},
 			want: []string{"d b a z"},
 		},
 		"Raised": {
 			reason: "a request that becomes more urgent goes behind others of that priority",
-			put: func(c *client) {
-				c.put("z", source.PriorityResume, 0)
-				c.put("a", source.PriorityResume, 0)
-				c.put("b", source.PriorityChange, 0)
-				c.put("a", source.PriorityChange, 0)
-				c.put("a", source.PriorityRetry, 0)
+			put: func(c *queueFixture) {
+				c.addRequest("z", source.PriorityResume, 0)
+				c.addRequest("a", source.PriorityResume, 0)
+				c.addRequest("b", source.PriorityChange, 0)
+				c.addRequest("a", source.PriorityChange, 0)
+				c.addRequest("a", source.PriorityRetry, 0)
 			},
 			want: []string{"b a z"},
 		},
 		"NotRaised": {
 			reason: "a request that does not become more urgent keeps its position",
-			put: func(c *client) {
-				c.put("a", source.PriorityChange, 0)
-				c.put("b", source.PriorityChange, 0)
-				c.put("a", source.PriorityRetry, 0)
-				c.put("a", source.PriorityChange, 0)
+			put: func(c *queueFixture) {
+				c.addRequest("a", source.PriorityChange, 0)
+				c.addRequest("b", source.PriorityChange, 0)
+				c.addRequest("a", source.PriorityRetry, 0)
+				c.addRequest("a", source.PriorityChange, 0)
 			},
 			want: []string{"a b"},
 		},
 		"Sooner": {
 			reason: "the earliest time counts, in any order of additions",
-			put: func(c *client) {
-				c.put("a", source.PriorityRetry, 1500*time.Millisecond)
-				c.put("a", source.PriorityRetry, 500*time.Millisecond)
-				c.put("a", source.PriorityRetry, 2500*time.Millisecond)
+			put: func(c *queueFixture) {
+				c.addRequest("a", source.PriorityRetry, 1500*time.Millisecond)
+				c.addRequest("a", source.PriorityRetry, 500*time.Millisecond)
+				c.addRequest("a", source.PriorityRetry, 2500*time.Millisecond)
 			},
 			want: []string{"a", "", ""},
 		},
 		"NotLater": {
 			reason: "a request that is due is not delayed by a later addition",
-			put: func(c *client) {
-				c.put("a", source.PriorityChange, 0)
-				c.put("a", source.PriorityRetry, time.Second)
+			put: func(c *queueFixture) {
+				c.addRequest("a", source.PriorityChange, 0)
+				c.addRequest("a", source.PriorityRetry, time.Second)
 			},
 			want: []string{"a", "", ""},
 		},
 		"NowAfterAll": {
 			reason: "a change is served before the time of a retry",
-			put: func(c *client) {
-				c.put("a", source.PriorityRetry, 90*time.Second)
-				c.put("b", source.PriorityRetry, 0)
-				c.put("a", source.PriorityChange, 0)
+			put: func(c *queueFixture) {
+				c.addRequest("a", source.PriorityRetry, 90*time.Second)
+				c.addRequest("b", source.PriorityRetry, 0)
+				c.addRequest("a", source.PriorityChange, 0)
 			},
 			want: []string{"a b", ""},
 		},
 		"Times": {
 			reason: "delayed requests are served in the order of their times",
-			put: func(c *client) {
-				c.put("c", source.PriorityRetry, 2500*time.Millisecond)
-				c.put("a", source.PriorityRetry, 500*time.Millisecond)
-				c.put("b", source.PriorityDeletion, 1500*time.Millisecond)
+			put: func(c *queueFixture) {
+				c.addRequest("c", source.PriorityRetry, 2500*time.Millisecond)
+				c.addRequest("a", source.PriorityRetry, 500*time.Millisecond)
+				c.addRequest("b", source.PriorityDeletion, 1500*time.Millisecond)
 			},
 			want: []string{"a", "b", "c"},
 		},
 		"Ticks": {
 			reason: "the ticks of an object are separate requests",
-			put: func(c *client) {
-				c.put("a", source.PriorityChange, 0)
+			put: func(c *queueFixture) {
+				c.addRequest("a", source.PriorityChange, 0)
 				c.AddWithOpts(priorityqueue.AddOpts{After: 1500 * time.Millisecond}, tickOf("a"))
 			},
 			want: []string{"a", "at"},
 		},
 		"RateLimited": {
 			reason: "the delays of the limiter grow until Forget is called",
-			put: func(c *client) {
-				c.AddRateLimited(named("a")) // 1 s
-				c.NumRequeues(named("a"))
-				c.AddRateLimited(named("b"))
-				c.Forget(named("b"))
-				c.AddRateLimited(named("b")) // 1 s again
+			put: func(c *queueFixture) {
+				c.AddRateLimited(requestNamed("a")) // 1 s
+				c.NumRequeues(requestNamed("a"))
+				c.AddRateLimited(requestNamed("b"))
+				c.Forget(requestNamed("b"))
+				c.AddRateLimited(requestNamed("b")) // 1 s again
 			},
 			want: []string{"", "a b"},
 		},
@@ -178,13 +178,13 @@ func TestQueueMerges(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(source.NewPlaces(10, source.PlacesObserver{}))
+				c := newQueueFixture(source.NewSlots(10, source.SlotsObserver{}))
 				defer c.ShutDown()
 				tc.put(c)
-				go c.serve(released)
+				go c.serve(releaseRequest)
 				for n, want := range tc.want {
 					time.Sleep(time.Second - time.Millisecond)
-					if d := cmp.Diff(want, c.take()); d != "" {
+					if d := cmp.Diff(want, c.takeServed()); d != "" {
 						t.Errorf("%s: second %d: -want, +got:\n%s", tc.reason, n, d)
 					}
 					time.Sleep(time.Millisecond)
@@ -198,30 +198,30 @@ func TestQueueMerges(t *testing.T) {
 // never at the same time.
 func TestQueueExcludesARequestFromItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(source.NewPlaces(10, source.PlacesObserver{}))
+		c := newQueueFixture(source.NewSlots(10, source.SlotsObserver{}))
 		defer c.ShutDown()
-		go c.serve(held)
-		c.put("a", source.PriorityChange, 0)
-		c.take()
-		c.put("a", source.PriorityRetry, 0)
-		c.put("a", source.PriorityDeletion, 0)
-		c.put("b", source.PriorityRetry, 0)
-		c.Done(named("a")) // the controller is done, but the request is not released
-		if got := c.take(); got != "b" {
+		go c.serve(holdRequest)
+		c.addRequest("a", source.PriorityChange, 0)
+		c.takeServed()
+		c.addRequest("a", source.PriorityRetry, 0)
+		c.addRequest("a", source.PriorityDeletion, 0)
+		c.addRequest("b", source.PriorityRetry, 0)
+		c.Done(requestNamed("a")) // the controller is done, but the request is not released
+		if got := c.takeServed(); got != "b" {
 			t.Errorf("while a is served: %q", got)
 		}
-		c.Release(named("a"))
-		if got := c.take(); got != "a" {
+		c.Release(requestNamed("a"))
+		if got := c.takeServed(); got != "a" {
 			t.Errorf("after the release: %q", got)
 		}
-		c.put("a", source.PriorityRetry, time.Second)
-		c.put("c", source.PriorityRetry, time.Second)
+		c.addRequest("a", source.PriorityRetry, time.Second)
+		c.addRequest("c", source.PriorityRetry, time.Second)
 		time.Sleep(2 * time.Second)
-		c.Release(named("a"))
-		if got := c.take(); got != "c a" {
+		c.Release(requestNamed("a"))
+		if got := c.takeServed(); got != "c a" {
 			t.Errorf("a request that became due while it was served: %q", got)
 		}
-		c.Release(named("never served"))
+		c.Release(requestNamed("never served"))
 	})
 }
 
@@ -229,23 +229,23 @@ func TestQueueExcludesARequestFromItself(t *testing.T) {
 func TestManyWait(t *testing.T) {
 	const many = 100_000
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(source.NewPlaces(10, source.PlacesObserver{}))
+		c := newQueueFixture(source.NewSlots(10, source.SlotsObserver{}))
 		defer c.ShutDown()
 		before := growth.Goroutines()
-		go c.serve(released)
+		go c.serve(releaseRequest)
 		for n := range many {
-			c.AddAfter(named(fmt.Sprint(n)), time.Hour+time.Duration(n)*time.Millisecond)
+			c.AddAfter(requestNamed(fmt.Sprint(n)), time.Hour+time.Duration(n)*time.Millisecond)
 		}
-		c.AddAfter(named("soon"), time.Second)
+		c.AddAfter(requestNamed("soon"), time.Second)
 		if got := growth.Goroutines(); got > before+1 {
 			t.Errorf("got %d goroutines, want at most one more than %d", got, before)
 		}
 		time.Sleep(2 * time.Second)
-		if got := c.take(); got != "soon" {
+		if got := c.takeServed(); got != "soon" {
 			t.Errorf("after two seconds: %q", got)
 		}
 		time.Sleep(2 * time.Hour)
-		if got := len(strings.Fields(c.take())); got != many {
+		if got := len(strings.Fields(c.takeServed())); got != many {
 			t.Errorf("served %d of %d requests", got, many)
 		}
 	})
@@ -257,8 +257,8 @@ func TestQueueUnderLoad(t *testing.T) {
 	const size, names, adds = 7, 30, 400
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			places := source.NewPlaces(size, source.PlacesObserver{})
-			all := []*client{newClient(places), newClient(places)}
+			places := source.NewSlots(size, source.SlotsObserver{})
+			all := []*queueFixture{newQueueFixture(places), newQueueFixture(places)}
 			var mu sync.Mutex
 			busy, added, begun := map[string]bool{}, map[string]time.Time{}, map[string]time.Time{}
 			var working sync.WaitGroup
@@ -289,7 +289,7 @@ func TestQueueUnderLoad(t *testing.T) {
 						source.PriorityDeletion, source.PriorityChange, source.PriorityRetry, source.PriorityResume,
 					}
 					for range adds {
-						r, after := named(
+						r, after := requestNamed(
 							fmt.Sprint(luck.IntN(names)),
 						), time.Duration(max(0, luck.IntN(3000)-1500))*time.Millisecond
 						mu.Lock()
@@ -326,9 +326,9 @@ func TestTheEarlierDelayCounts(t *testing.T) {
 		"equal times are one delay":                   {time.Second, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newClient(source.NewPlaces(2, source.PlacesObserver{}))
+			c := newQueueFixture(source.NewSlots(2, source.SlotsObserver{}))
 			began := time.Now()
-			c.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: tc.after}, named("a"))
+			c.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: tc.after}, requestNamed("a"))
 			c.GetWithPriority()
 			if took := time.Since(began); took != tc.want {
 				t.Errorf("%s: served after %v, want %v", reason, took, tc.want)

@@ -54,8 +54,8 @@ type EventObserver interface {
 	NoteEvent(eventType string, obj Object) (pass bool)
 }
 
-// Doubts decides about objects that left the cache. With a selector, they may still exist.
-type Doubts interface {
+// DepartureTracker decides about objects that left the cache. With a selector, they may still exist.
+type DepartureTracker interface {
 	// TrackDeparture is called for such an object. It returns false if the object is known to be deleted. Otherwise it
 	// calls gone later, possibly on another goroutine, if the object turns out to be deleted.
 	TrackDeparture(obj Object, gone func()) (doubtful bool)
@@ -66,9 +66,9 @@ type Doubts interface {
 
 // Events turns the events of an informer into requests.
 type Events struct {
-	Watcher EventObserver
-	// Doubts may be nil: then every object that leaves the cache is deleted.
-	Doubts Doubts
+	Observer EventObserver
+	// Departures may be nil: then every object that leaves the cache is deleted.
+	Departures DepartureTracker
 }
 
 var _ handler.TypedEventHandler[Object, Request] = Events{}
@@ -77,17 +77,17 @@ var _ handler.TypedEventHandler[Object, Request] = Events{}
 // deleted.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
 	priority, eventType := priorityOf(ev.Object), "ADDED"
-	if e.Doubts != nil && e.Doubts.TrackReturn(ev.Object) {
+	if e.Departures != nil && e.Departures.TrackReturn(ev.Object) {
 		eventType = "MODIFIED"
 	}
 	if ev.IsInInitialList {
-		e.Watcher.NoteListed(ev.Object)
+		e.Observer.NoteListed(ev.Object)
 		eventType = ""
 		if priority == PriorityChange {
 			priority = PriorityResume
 		}
 	}
-	if e.Watcher.NoteEvent(eventType, ev.Object) {
+	if e.Observer.NoteEvent(eventType, ev.Object) {
 		addRequest(q, ev.Object, priority)
 	}
 }
@@ -98,13 +98,13 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	switch {
 	case ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID():
 		// The object was deleted and created again while the watch was interrupted, so the deletion event was missed.
-		e.Watcher.NoteDeleted(ev.ObjectOld)
-		e.Watcher.NoteEvent(Vanished, ev.ObjectOld)
-		e.Watcher.NoteEvent("ADDED", ev.ObjectNew)
+		e.Observer.NoteDeleted(ev.ObjectOld)
+		e.Observer.NoteEvent(Vanished, ev.ObjectOld)
+		e.Observer.NoteEvent("ADDED", ev.ObjectNew)
 	case ev.ObjectOld.GetResourceVersion() == ev.ObjectNew.GetResourceVersion():
 		addRequest(q, ev.ObjectNew, PriorityResume)
 		return
-	case !e.Watcher.NoteEvent("MODIFIED", ev.ObjectNew):
+	case !e.Observer.NoteEvent("MODIFIED", ev.ObjectNew):
 		return
 	}
 	addRequest(q, ev.ObjectNew, priorityOf(ev.ObjectNew))
@@ -117,15 +117,15 @@ func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Q
 	if ev.DeleteStateUnknown {
 		eventType = Vanished
 	}
-	if e.Doubts == nil || !e.Doubts.TrackDeparture(obj, func() { e.requestLastPass(eventType, obj, q) }) {
+	if e.Departures == nil || !e.Departures.TrackDeparture(obj, func() { e.requestLastPass(eventType, obj, q) }) {
 		e.requestLastPass(eventType, obj, q)
 	}
 }
 
 // requestLastPass reports a confirmed deletion, and requests the last pass.
 func (e Events) requestLastPass(eventType string, obj Object, q Queue) {
-	e.Watcher.NoteDeleted(obj)
-	e.Watcher.NoteEvent(eventType, obj)
+	e.Observer.NoteDeleted(obj)
+	e.Observer.NoteEvent(eventType, obj)
 	addRequest(q, obj, PriorityDeletion)
 }
 
@@ -150,20 +150,20 @@ func addRequest(q Queue, obj Object, priority int) {
 	}
 }
 
-// Informed is the source of a controller whose requests come from an informer.
-type Informed struct {
+// InformerSource is the source of a controller whose requests come from an informer.
+type InformerSource struct {
 	Informer toolscache.SharedIndexInformer
 	Events   Events
-	// Listed is called when Events has handled the whole first listing, before any request is served.
-	Listed func()
+	// OnListed is called when Events has handled the whole first listing, before any request is served.
+	OnListed func()
 
 	synced func() bool // reports whether Events has handled the first listing
 }
 
-var _ ctrlsource.TypedSyncingSource[Request] = (*Informed)(nil)
+var _ ctrlsource.TypedSyncingSource[Request] = (*InformerSource)(nil)
 
 // Start registers Events with the informer. It first gets the objects that the informer already has.
-func (s *Informed) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[Request]) error {
+func (s *InformerSource) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[Request]) error {
 	registered, err := s.Informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(item any, isInInitialList bool) {
 			if obj, is := item.(Object); is {
@@ -196,9 +196,9 @@ func (s *Informed) Start(ctx context.Context, q workqueue.TypedRateLimitingInter
 
 // WaitForSync returns when Events has handled the first listing and Listed has returned, or when the context ends. It
 // never returns an error, because an error would end the controller.
-func (s *Informed) WaitForSync(ctx context.Context) error {
+func (s *InformerSource) WaitForSync(ctx context.Context) error {
 	if toolscache.WaitForCacheSync(ctx.Done(), s.synced) && ctx.Err() == nil {
-		s.Listed()
+		s.OnListed()
 	}
 	return nil
 }

@@ -18,26 +18,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// watcher records its calls, with the length of the queue at that time, as the watcher is called before the queue.
-type watcher struct {
-	queue  source.Queue
-	told   []string
-	seen   []string
-	enough string // the version that needs no pass
+// recordingObserver records its calls, with the length of the queue at that time, as the watcher is called before the
+// queue.
+type recordingObserver struct {
+	queue        source.Queue
+	notedObjects []string
+	notedEvents  []string
+	echoVersion  string // the version that needs no pass
 }
 
-func (w *watcher) NoteListed(obj source.Object)  { w.note("listed", obj) }
-func (w *watcher) NoteDeleted(obj source.Object) { w.note("deleted", obj) }
+func (w *recordingObserver) NoteListed(obj source.Object)  { w.recordObject("listed", obj) }
+func (w *recordingObserver) NoteDeleted(obj source.Object) { w.recordObject("deleted", obj) }
 
-func (w *watcher) NoteEvent(kind string, obj source.Object) (pass bool) {
-	w.seen = append(
-		w.seen, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()),
+func (w *recordingObserver) NoteEvent(kind string, obj source.Object) (pass bool) {
+	w.notedEvents = append(
+		w.notedEvents, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()),
 	)
-	return obj.GetResourceVersion() != w.enough
+	return obj.GetResourceVersion() != w.echoVersion
 }
 
-func (w *watcher) note(what string, obj source.Object) {
-	w.told = append(w.told, fmt.Sprintf("%s %s/%s %s@%s, %d queued", what, obj.GetNamespace(), obj.GetName(),
+func (w *recordingObserver) recordObject(what string, obj source.Object) {
+	w.notedObjects = append(w.notedObjects, fmt.Sprintf("%s %s/%s %s@%s, %d queued", what, obj.GetNamespace(),
+		obj.GetName(),
 		obj.GetUID(),
 		obj.GetResourceVersion(), w.queue.Len()))
 }
@@ -81,10 +83,10 @@ func drain(t *testing.T, queue priorityqueue.PriorityQueue[source.Request]) []re
 func TestEvents(t *testing.T) {
 	v1 := func() source.Object { return objectOf("a", "u1", "1") }
 	tests := map[string]struct {
-		reason string
-		send   func(ctx context.Context, e source.Events, q source.Queue)
-		told   []string
-		queued []request
+		reason    string
+		send      func(ctx context.Context, e source.Events, q source.Queue)
+		wantNoted []string
+		queued    []request
 	}{
 		"Resync": {
 			reason: "an unchanged object is queued last, and not passed to the watcher",
@@ -110,7 +112,7 @@ func TestEvents(t *testing.T) {
 					ObjectOld: objectOf("b", "u1", "1"), ObjectNew: objectOf("b", "u2", "enough"),
 				}, q)
 			},
-			told: []string{"deleted ns/a u1@enough, 0 queued", "deleted ns/b u1@1, 1 queued"},
+			wantNoted: []string{"deleted ns/a u1@enough, 0 queued", "deleted ns/b u1@1, 1 queued"},
 			queued: []request{
 				{"ns/a", "", source.PriorityDeletion}, {"ns/b", "", source.PriorityChange},
 			},
@@ -129,7 +131,7 @@ func TestEvents(t *testing.T) {
 					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "9")}, q,
 				)
 			},
-			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
+			wantNoted: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"ReplacedAtTheSameVersion": {
 			reason: "an update with another uid is a replacement, even at the same version",
@@ -138,21 +140,22 @@ func TestEvents(t *testing.T) {
 					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "1")}, q,
 				)
 			},
-			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
+			wantNoted: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"Deleted": {
 			reason: "a deletion is passed on with the last known state before it is queued",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Delete(ctx, event.TypedDeleteEvent[source.Object]{Object: v1()}, q)
 			},
-			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
+			wantNoted: []string{"deleted ns/a u1@1, 0 queued"},
+			queued:    []request{{"ns/a", "", source.PriorityDeletion}},
 		},
 		"Listed": {
 			reason: "a listed object is passed on, and queued with the lowest priority of objects",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1(), IsInInitialList: true}, q)
 			},
-			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityResume}},
+			wantNoted: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityResume}},
 		},
 		"ListedDeleting": {
 			reason: "a listed object in deletion is queued as a deletion",
@@ -160,7 +163,7 @@ func TestEvents(t *testing.T) {
 				obj := compacttest.DeletingCopy(v1())
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: obj, IsInInitialList: true}, q)
 			},
-			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
+			wantNoted: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
 		"ListedThenChanged": {
 			reason: "a change of a listed object raises its priority, and it is queued once",
@@ -170,7 +173,7 @@ func TestEvents(t *testing.T) {
 					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u1", "2")}, q,
 				)
 			},
-			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
+			wantNoted: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"ChangedThenDeleting": {
 			reason: "a deletion of a changed object raises its priority",
@@ -204,9 +207,9 @@ func TestEvents(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			queue := newQueue(t)
-			w := &watcher{queue: queue, enough: "enough"}
-			tc.send(t.Context(), source.Events{Watcher: w}, queue)
-			if d := cmp.Diff(tc.told, w.told); d != "" {
+			w := &recordingObserver{queue: queue, echoVersion: "enough"}
+			tc.send(t.Context(), source.Events{Observer: w}, queue)
+			if d := cmp.Diff(tc.wantNoted, w.notedObjects); d != "" {
 				t.Errorf("%s: passed on: -want, +got:\n%s", tc.reason, d)
 			}
 			if d := cmp.Diff(tc.queued, drain(t, queue)); d != "" {
@@ -219,7 +222,7 @@ func TestEvents(t *testing.T) {
 // TestPriorities shows the order of all kinds of requests in one queue, added in the worst order.
 func TestPriorities(t *testing.T) {
 	queue := newQueue(t)
-	e := source.Events{Watcher: &watcher{queue: queue}}
+	e := source.Events{Observer: &recordingObserver{queue: queue}}
 	key := func(name string) source.Request {
 		return source.Request{NamespacedName: types.NamespacedName{Name: name}}
 	}
@@ -259,7 +262,7 @@ func TestPriorities(t *testing.T) {
 // TestRequestsOfOneObject shows that a tick of a timer and a change of its object are two requests.
 func TestRequestsOfOneObject(t *testing.T) {
 	queue := newQueue(t)
-	source.Events{Watcher: &watcher{queue: queue}}.Create(
+	source.Events{Observer: &recordingObserver{queue: queue}}.Create(
 		t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue,
 	)
 	tick := source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}, Handler: "tick"}
@@ -276,7 +279,7 @@ func TestEventsWithAPlainQueue(t *testing.T) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Second),
 	)
 	defer queue.ShutDown()
-	source.Events{Watcher: &watcher{queue: queue}}.Create(
+	source.Events{Observer: &recordingObserver{queue: queue}}.Create(
 		t.Context(), event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "1")}, queue,
 	)
 	got, _ := queue.Get()
@@ -289,7 +292,7 @@ func TestEventsWithAPlainQueue(t *testing.T) {
 func TestEventsOfClusterScopedObjects(t *testing.T) {
 	queue := newQueue(t)
 	obj := compacttest.ChangedCopy(objectOf("a", "u1", "1"), func(u *unstructured.Unstructured) { u.SetNamespace("") })
-	source.Events{Watcher: &watcher{queue: queue}}.Create(
+	source.Events{Observer: &recordingObserver{queue: queue}}.Create(
 		t.Context(), event.TypedCreateEvent[source.Object]{Object: obj}, queue,
 	)
 	if d := cmp.Diff([]request{{"/a", "", source.PriorityChange}}, drain(t, queue)); d != "" {
@@ -299,15 +302,15 @@ func TestEventsOfClusterScopedObjects(t *testing.T) {
 
 // TestNoQueue shows that a watcher gets all events without a queue.
 func TestNoQueue(t *testing.T) {
-	w := &watcher{queue: newQueue(t)}
-	events, ctx := source.Events{Watcher: w}, t.Context()
+	w := &recordingObserver{queue: newQueue(t)}
+	events, ctx := source.Events{Observer: w}, t.Context()
 	one, two := objectOf("one", "u", "1"), objectOf("one", "u", "2")
 	events.Create(ctx, event.TypedCreateEvent[source.Object]{Object: one}, nil)
 	events.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: one, ObjectNew: two}, nil)
 	events.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: two, ObjectNew: two}, nil)
 	events.Delete(ctx, event.TypedDeleteEvent[source.Object]{Object: two}, nil)
 	want := []string{"ADDED u@1, 0 queued", "MODIFIED u@2, 0 queued", "DELETED u@2, 0 queued"}
-	if d := cmp.Diff(want, w.seen); d != "" {
+	if d := cmp.Diff(want, w.notedEvents); d != "" {
 		t.Errorf("seen: -want, +got:\n%s", d)
 	}
 }

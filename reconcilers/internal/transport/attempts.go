@@ -19,9 +19,9 @@ import (
 type RequestRetries struct {
 	// Backoffs are the delays between attempts, so there is one attempt more. Kopf: networking.error_backoffs.
 	Backoffs []time.Duration
-	// Obey waits for the Retry-After of a 429 response even if the backoff is longer. Kopf:
+	// EnforceRetryAfter waits for the Retry-After of a 429 response even if the backoff is longer. Kopf:
 	// networking.enforce_retry_after.
-	Obey bool
+	EnforceRetryAfter bool
 }
 
 // WrapRoundTrip wraps next with repetitions. The wrapped function returns the response or the error of the last
@@ -90,7 +90,7 @@ func (a RequestRetries) delayAfter(attempt int, response *http.Response) time.Du
 		return delay
 	}
 	// The server's delay replaces a shorter backoff in any case, and a longer one with Obey.
-	if asked, ok := retryAfterIn(response); ok && (a.Obey || asked > delay) {
+	if asked, ok := retryAfterIn(response); ok && (a.EnforceRetryAfter || asked > delay) {
 		return asked
 	}
 	return delay
@@ -110,7 +110,7 @@ func withoutRetryAfter(response *http.Response) *http.Response {
 }
 
 // rewording changes the texts by which client-go recognizes errors that it retries by itself.
-var rewording = strings.NewReplacer(
+var errorTextReplacer = strings.NewReplacer(
 	"connection reset by peer", "the connection was reset by the peer",
 	"use of closed network connection", "the network connection is closed",
 	"server sent GOAWAY and closed", "server said GOAWAY and closed",
@@ -122,7 +122,7 @@ func exhaustedError(attempts int, err error) error {
 	if err == nil || attempts == 1 {
 		return err
 	}
-	return errors.New(strconv.Itoa(attempts) + " attempts have failed: " + rewording.Replace(err.Error()))
+	return errors.New(strconv.Itoa(attempts) + " attempts have failed: " + errorTextReplacer.Replace(err.Error()))
 }
 
 // discardBody reads and closes the body of a response that is not used.

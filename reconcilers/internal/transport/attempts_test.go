@@ -19,24 +19,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-func failing(status int) []any { return []any{map[string]any{"status": int64(status)}} }
+func responsesWithStatus(status int) []any { return []any{map[string]any{"status": int64(status)}} }
 
 // TestTheEndOfTheContextEndsTheAttempts shows that the end of the context returns the last response.
 func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
-		s := &server{responses: failing(500), began: time.Now()}
+		s := &server{responses: responsesWithStatus(500), startTime: time.Now()}
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api/one", nil)
 		response, err := transport.RequestRetries{
 			Backoffs: []time.Duration{time.Minute, time.Minute},
 		}.WrapRoundTrip(s.RoundTrip)(request)
 		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
-			time.Since(s.began) != 90*time.Second {
+			time.Since(s.startTime) != 90*time.Second {
 			t.Errorf(
 				"want the last response after the context ended: %v, error %v, after %v, in attempts at %v",
 				response, err,
-				time.Since(s.began), s.attempts,
+				time.Since(s.startTime), s.attempts,
 			)
 			return
 		}
@@ -46,7 +46,7 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 
 // TestWhatCannotBeSentAgainIsNot shows that a request is not repeated if its body cannot be read again.
 func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
-	s := &server{responses: failing(500), began: time.Now()}
+	s := &server{responses: responsesWithStatus(500), startTime: time.Now()}
 	request, _ := http.NewRequestWithContext(
 		t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")),
 	)
@@ -62,7 +62,7 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		s := &server{responses: failing(503), began: time.Now()}
+		s := &server{responses: responsesWithStatus(503), startTime: time.Now()}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/one", strings.NewReader("x"))
 		request.GetBody = func() (io.ReadCloser, error) { return nil, broken }
 		retries := transport.RequestRetries{Backoffs: []time.Duration{time.Second}}
@@ -80,7 +80,7 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 func TestOneAttempt(t *testing.T) {
 	s := &server{
 		responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
-		began:     time.Now(),
+		startTime: time.Now(),
 	}
 	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
 	response, err := transport.RequestRetries{}.WrapRoundTrip(s.RoundTrip)(request)
@@ -121,12 +121,12 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 					map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": wish}},
 					map[string]any{"status": int64(200)},
 				},
-				began: time.Now(),
+				startTime: time.Now(),
 			}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
 			attempts := transport.RequestRetries{Backoffs: []time.Duration{time.Second}}
 			response, err := attempts.WrapRoundTrip(s.RoundTrip)(request)
-			if took := time.Since(s.began); err != nil || took != want {
+			if took := time.Since(s.startTime); err != nil || took != want {
 				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
 				return
 			}
@@ -140,7 +140,7 @@ func TestTheLastAnswerAsksForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{
 			responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
-			began:     time.Now(),
+			startTime: time.Now(),
 		}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
 		retries := transport.RequestRetries{Backoffs: []time.Duration{time.Second}}
@@ -188,7 +188,8 @@ func TestObeying(t *testing.T) {
 				request, _ := http.NewRequestWithContext(
 					logf.IntoContext(t.Context(), log), http.MethodGet, "http://api/one", nil,
 				)
-				repeat := transport.RequestRetries{Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true}
+				repeat := transport.RequestRetries{Backoffs: []time.Duration{time.Minute, time.Minute},
+					EnforceRetryAfter: true}
 				response, err := repeat.WrapRoundTrip(next)(request)
 				if took := time.Since(began); err != nil || took != 2*tc.want {
 					t.Fatalf("%s: waited for %v, want %v twice; error %v", tc.reason, took, tc.want, err)

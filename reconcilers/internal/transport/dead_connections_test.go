@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// shared is a connection that all requests use.
-type shared struct {
+// sharedConn is a connection that all requests use.
+type sharedConn struct {
 	net.Conn
 
 	next http.RoundTripper
@@ -24,7 +24,7 @@ type shared struct {
 	closed time.Time
 }
 
-func (s *shared) Close() error {
+func (s *sharedConn) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = time.Now()
@@ -32,7 +32,7 @@ func (s *shared) Close() error {
 }
 
 // closedAfter returns the time until the connection was closed, or zero if it was not.
-func (s *shared) closedAfter(began time.Time) time.Duration {
+func (s *sharedConn) closedAfter(began time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.IsZero() {
@@ -41,7 +41,7 @@ func (s *shared) closedAfter(began time.Time) time.Duration {
 	return s.closed.Sub(began)
 }
 
-func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *sharedConn) RoundTrip(r *http.Request) (*http.Response, error) {
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: s})
 	return s.next.RoundTrip(r)
 }
@@ -71,7 +71,7 @@ func TestDeadConnections(t *testing.T) {
 			minute + minute/2,
 		},
 		"OthersGoOn": {"a connection with events of another watch stays open", pods(&periodicServer{
-			every: 20 * time.Second, times: 9,
+			interval: 20 * time.Second, byteCount: 9,
 		}), 0, 0},
 		"OnlyOneSilent": {"a silent watch that was answered does not close the connection",
 			sending(func(r *http.Request) (*http.Response, error) {
@@ -81,13 +81,13 @@ func TestDeadConnections(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				way, began := &shared{next: tc.server}, time.Now()
-				bounded := limited(way, transport.RequestLimits{Inactivity: minute})
+				way, began := &sharedConn{next: tc.server}, time.Now()
+				bounded := withLimits(way, transport.RequestLimits{InactivityTimeout: minute})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				go func() { _, _ = get(ctx, t, bounded, watching) }()
+				go func() { _, _ = readResponse(ctx, t, bounded, watchURL) }()
 				time.Sleep(tc.later)
-				_, _ = get(ctx, t, bounded, strings.Replace(watching, "pods", "nodes", 1))
+				_, _ = readResponse(ctx, t, bounded, strings.Replace(watchURL, "pods", "nodes", 1))
 				synctest.Wait()
 				if closed := way.closedAfter(began); closed != tc.closed {
 					t.Errorf("%s: closed after %s, want %s", tc.reason, closed, tc.closed)
@@ -101,26 +101,26 @@ func TestDeadConnections(t *testing.T) {
 func TestConnectionsAreKnownByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		one := &shared{next: sending(func(r *http.Request) (*http.Response, error) {
+		one := &sharedConn{next: sending(func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "nodes") {
 				return neverAnswer(r)
 			}
-			return (&periodicServer{every: 25 * time.Second, times: 9}).RoundTrip(r)
+			return (&periodicServer{interval: 25 * time.Second, byteCount: 9}).RoundTrip(r)
 		})}
-		other := &shared{next: &periodicServer{}}
-		way := limited(sending(func(r *http.Request) (*http.Response, error) {
+		other := &sharedConn{next: &periodicServer{}}
+		way := withLimits(sending(func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "jobs") {
 				return other.RoundTrip(r)
 			}
 			return one.RoundTrip(r)
-		}), transport.RequestLimits{Inactivity: time.Minute})
+		}), transport.RequestLimits{InactivityTimeout: time.Minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, kind := range []string{"pods", "nodes"} {
-			go func() { _, _ = get(ctx, t, way, strings.Replace(watching, "pods", kind, 1)) }()
+			go func() { _, _ = readResponse(ctx, t, way, strings.Replace(watchURL, "pods", kind, 1)) }()
 		}
 		time.Sleep(55 * time.Second)
-		go func() { _, _ = get(ctx, t, way, strings.Replace(watching, "pods", "jobs", 1)) }()
+		go func() { _, _ = readResponse(ctx, t, way, strings.Replace(watchURL, "pods", "jobs", 1)) }()
 		time.Sleep(time.Minute / 2)
 		synctest.Wait()
 		if closed := one.closedAfter(began); closed != 0 {

@@ -35,7 +35,7 @@ var (
 
 // moment is the time within which the Fence detects that the manager does not wait, after the context of the operator
 // has ended. The manager ends all contexts, but one after another.
-const moment = 100 * time.Millisecond
+const detectionTimeout = 100 * time.Millisecond
 
 // NewFence creates the fence of an operator. It must be added to the manager to have an effect.
 func NewFence(m manager.Manager) *Fence { return &Fence{manager: m, down: make(chan struct{})} }
@@ -54,7 +54,7 @@ func (f *Fence) GetCache() cache.Cache { return f.manager.GetCache() }
 // ManagerWaits reports whether the manager waits for the end of the operator. Call it when the context of the operator
 // has ended.
 func (f *Fence) ManagerWaits() bool {
-	timer := time.NewTimer(moment)
+	timer := time.NewTimer(detectionTimeout)
 	defer timer.Stop()
 	select {
 	case <-f.down:

@@ -19,14 +19,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// caching is a manager with a cache, the only part that is needed here.
-type caching struct {
+// cachingManager is a manager with a cache, the only part that is needed here.
+type cachingManager struct {
 	manager.Manager
 
-	own cache.Cache
+	ownCache cache.Cache
 }
 
-func (c caching) GetCache() cache.Cache { return c.own }
+func (c cachingManager) GetCache() cache.Cache { return c.ownCache }
 
 type someCache struct{ cache.Cache }
 
@@ -47,10 +47,10 @@ type body struct {
 
 func (b *body) Close() error { b.closed = true; return nil }
 
-// started returns a fence in a running manager, and a function that takes it down.
-func started(t *testing.T) (f *transport.Fence, down func()) {
+// startFence returns a fence in a running manager, and a function that takes it down.
+func startFence(t *testing.T) (f *transport.Fence, down func()) {
 	t.Helper()
-	f = transport.NewFence(caching{})
+	f = transport.NewFence(cachingManager{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Start(ctx) }()
@@ -66,7 +66,7 @@ func started(t *testing.T) (f *transport.Fence, down func()) {
 // leader.
 func TestCacheOfTheManager(t *testing.T) {
 	own := someCache{}
-	if got := transport.NewFence(caching{own: own}).GetCache(); got != own {
+	if got := transport.NewFence(cachingManager{ownCache: own}).GetCache(); got != own {
 		t.Errorf("the fence has another cache than its manager: %v", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestHolds(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, down := started(t)
+				f, down := startFence(t)
 				if tc.after < 0 {
 					down()
 				} else {
@@ -112,7 +112,7 @@ func TestHolds(t *testing.T) {
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &counter{}
-		f, down := started(t)
+		f, down := startFence(t)
 		fenced := f.WrapRoundTrip(next.RoundTrip)
 		send := func(content io.ReadCloser) error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/", content)
@@ -131,7 +131,7 @@ func TestRequests(t *testing.T) {
 		down()
 		content := &body{Reader: strings.NewReader("{}")}
 		for _, content := range []io.ReadCloser{content, nil} {
-			if err := send(content); !refused(err) {
+			if err := send(content); !isRefused(err) {
 				t.Errorf("the fence is down but passed a write: %v", err)
 			}
 		}
@@ -143,7 +143,7 @@ func TestRequests(t *testing.T) {
 
 // TestClient shows that all writes of a client are refused while the fence is down, and that reads are not.
 func TestClient(t *testing.T) {
-	f, down := started(t)
+	f, down := startFence(t)
 	object := &corev1.Pod{}
 	object.Namespace, object.Name = "ns", "p"
 	c := f.WrapClient(fake.NewClientBuilder().Build())
@@ -157,10 +157,10 @@ func TestClient(t *testing.T) {
 			return c.Create(ctx, other)
 		}},
 		{"Update", func(ctx context.Context) error { return c.Update(ctx, object) }},
-		{"Patch", func(ctx context.Context) error { return c.Patch(ctx, object, merging(`{}`)) }},
+		{"Patch", func(ctx context.Context) error { return c.Patch(ctx, object, mergePatch(`{}`)) }},
 		{"Status", func(ctx context.Context) error { return c.Status().Update(ctx, object) }},
 		{"StatusPatch", func(ctx context.Context) error {
-			return c.SubResource("status").Patch(ctx, object, merging(`{"status":{"phase":"Failed"}}`))
+			return c.SubResource("status").Patch(ctx, object, mergePatch(`{"status":{"phase":"Failed"}}`))
 		}},
 		{"StatusApply", func(ctx context.Context) error {
 			status := corev1apply.PodStatus().WithPhase(corev1.PodRunning)
@@ -179,13 +179,13 @@ func TestClient(t *testing.T) {
 		{"Delete", func(ctx context.Context) error { return c.Delete(ctx, object) }},
 	}
 	for _, write := range writes { // ignore errors of the server
-		if err := write.call(t.Context()); refused(err) {
+		if err := write.call(t.Context()); isRefused(err) {
 			t.Errorf("%s: the standing fence refused: %v", write.name, err)
 		}
 	}
 	down()
 	for _, write := range writes {
-		if err := write.call(t.Context()); !refused(err) {
+		if err := write.call(t.Context()); !isRefused(err) {
 			t.Errorf("%s: the fence is down but passed the write: %v", write.name, err)
 		}
 	}
@@ -194,18 +194,18 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func refused(err error) bool {
+func isRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "nothing is written")
 }
 
-func merging(patch string) client.Patch {
+func mergePatch(patch string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(patch))
 }
 
 // TestPermission shows that writes without permission are refused while the fence stands, and that reads are not.
 func TestPermission(t *testing.T) {
 	next := &counter{}
-	f, down := started(t)
+	f, down := startFence(t)
 	defer down()
 	allowed := true
 	f.LimitWrites(func(string) bool { return allowed })
@@ -220,13 +220,13 @@ func TestPermission(t *testing.T) {
 			if err == nil {
 				_ = response.Body.Close()
 			}
-			if want := !allowed && method != http.MethodGet; refused(err) != want {
+			if want := !allowed && method != http.MethodGet; isRefused(err) != want {
 				t.Errorf("permission %t, %s: refused %t: %v", allowed, method, !want, err)
 			}
 		}
 		object := &corev1.Pod{}
 		object.Namespace, object.Name = "ns", "p"
-		if err := c.Delete(t.Context(), object); refused(err) == allowed {
+		if err := c.Delete(t.Context(), object); isRefused(err) == allowed {
 			t.Errorf("permission %t, client of handlers: %v", allowed, err)
 		}
 		if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
@@ -237,7 +237,7 @@ func TestPermission(t *testing.T) {
 
 // TestPermissionByNamespace shows that the permission depends on the namespace of the written object.
 func TestPermissionByNamespace(t *testing.T) {
-	f, down := started(t)
+	f, down := startFence(t)
 	defer down()
 	f.LimitWrites(func(namespace string) bool { return namespace != "shut" })
 	for path, want := range map[string]bool{
@@ -255,8 +255,8 @@ func TestPermissionByNamespace(t *testing.T) {
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		if refused(err) != want {
-			t.Errorf("%s: refused %t, want %t", path, refused(err), want)
+		if isRefused(err) != want {
+			t.Errorf("%s: refused %t, want %t", path, isRefused(err), want)
 		}
 	}
 	c, pod := f.WrapClient(fake.NewClientBuilder().Build()), &corev1.Pod{}
@@ -268,8 +268,8 @@ func TestPermissionByNamespace(t *testing.T) {
 			"DeleteAllOf": c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)),
 			"Apply":       c.Apply(t.Context(), corev1apply.Pod("p", namespace)),
 		} {
-			if refused(err) != want {
-				t.Errorf("%s in %s: refused %t, want %t", name, namespace, refused(err), want)
+			if isRefused(err) != want {
+				t.Errorf("%s in %s: refused %t, want %t", name, namespace, isRefused(err), want)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // sending is a function that acts as a connection.
 type sending = transport.RoundTripFunc
 
-// limited returns a connection with limits.
-func limited(next http.RoundTripper, limits transport.RequestLimits) http.RoundTripper {
+// withLimits returns a connection with limits.
+func withLimits(next http.RoundTripper, limits transport.RequestLimits) http.RoundTripper {
 	return limits.WrapRoundTrip(next.RoundTrip)
 }
 
@@ -27,8 +27,8 @@ func neverAnswer(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// stuck is a server that begins a response and never completes it.
-func stuck(r *http.Request) (*http.Response, error) {
+// neverComplete is a server that begins a response and never completes it.
+func neverComplete(r *http.Request) (*http.Response, error) {
 	in, out := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(out, "{")
@@ -38,7 +38,7 @@ func stuck(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 }
 
-func get(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (string, error) {
+func readResponse(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (string, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -55,32 +55,32 @@ func get(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (
 // TestRequestsAreLimited shows the limit for a whole request, which does not replace the caller's.
 func TestRequestsAreLimited(t *testing.T) {
 	tests := map[string]struct {
-		reason string
-		server sending
-		limit  time.Duration
-		asked  time.Duration // the limit of the caller
-		took   time.Duration
-		want   string
+		reason        string
+		server        sending
+		limit         time.Duration
+		callerTimeout time.Duration // the limit of the caller
+		wantDuration  time.Duration
+		want          string
 	}{
 		"NoAnswer": {"a request without an answer ends at the limit",
 			neverAnswer, time.Minute, 0, time.Minute, "within 1m0s"},
 		"HalfOfIt": {"a response that is never completed ends at the limit",
-			stuck, time.Minute, 0, time.Minute, "within 1m0s"},
+			neverComplete, time.Minute, 0, time.Minute, "within 1m0s"},
 		"Default": {"the default limit is five minutes", neverAnswer, 0, 0, 5 * time.Minute, "within 5m0s"},
 		"NoLimit": {"a negative limit disables it", neverAnswer, -1, time.Hour, time.Hour, "deadline"},
 		"NotOurEnd": {"the end of the caller's context is not attributed to the limit",
-			stuck, time.Minute, time.Second, time.Second, "deadline"},
+			neverComplete, time.Minute, time.Second, time.Second, "deadline"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				if tc.asked > 0 {
-					ctx, cancel = context.WithTimeout(t.Context(), tc.asked)
+				if tc.callerTimeout > 0 {
+					ctx, cancel = context.WithTimeout(t.Context(), tc.callerTimeout)
 				}
 				defer cancel()
 				began := time.Now()
-				_, err := get(ctx, t, limited(tc.server, transport.RequestLimits{Request: tc.limit}),
+				_, err := readResponse(ctx, t, withLimits(tc.server, transport.RequestLimits{RequestTimeout: tc.limit}),
 					"http://api/api/v1/pods")
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: %v", tc.reason, err)
@@ -89,8 +89,8 @@ func TestRequestsAreLimited(t *testing.T) {
 				if strings.Contains(err.Error(), blame) != strings.Contains(tc.want, blame) {
 					t.Errorf("%s: unexpected mention of the limit: %v", tc.reason, err)
 				}
-				if took := time.Since(began); took != tc.took {
-					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
+				if took := time.Since(began); took != tc.wantDuration {
+					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.wantDuration)
 				}
 			})
 		})
@@ -111,7 +111,7 @@ func TestAnswersInTimeAreWhole(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t.Context(), t, limited(slow, transport.RequestLimits{Request: time.Minute}),
+		got, err := readResponse(t.Context(), t, withLimits(slow, transport.RequestLimits{RequestTimeout: time.Minute}),
 			"http://api/api/v1/pods")
 		if err != nil || got != "xxx" {
 			t.Errorf("got %q, error %v", got, err)
@@ -131,7 +131,7 @@ func TestWhatComesLateIsAnAnswer(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t.Context(), t, limited(late, transport.RequestLimits{Request: time.Minute}),
+		got, err := readResponse(t.Context(), t, withLimits(late, transport.RequestLimits{RequestTimeout: time.Minute}),
 			"http://api/api/v1/pods")
 		if err != nil || got != "x" {
 			t.Errorf("got %q, error %v", got, err)

@@ -19,7 +19,7 @@ const (
 	// longestRetryAfter limits the delay that a server can request.
 	longestRetryAfter = 10 * time.Minute
 	// longestRefusal limits the bytes that are read of a refusal, which may be any text of a proxy.
-	longestRefusal = 64 << 10
+	maxRefusalSize = 64 << 10
 )
 
 // RetryAfter returns the delay that the API server requests in this error, up to longestRetryAfter; zero if it requests
@@ -74,7 +74,7 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	if err != nil || !refused || !exceedsDeadline(r, time.Duration(seconds)*time.Second) {
 		return response
 	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, longestRefusal))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalSize))
 	_ = response.Body.Close()
 	data, err := json.Marshal(postponedStatus(r, code, text, seconds))
 	if err != nil {

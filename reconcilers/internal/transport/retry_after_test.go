@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// refusing returns a server that refuses the first request with a delay.
-func refusing(code int, after, text string) sending {
+// newRefusingServer returns a server that refuses the first request with a delay.
+func newRefusingServer(code int, after, text string) sending {
 	refused := false
 	return func(r *http.Request) (*http.Response, error) {
 		answer := &http.Response{
@@ -51,21 +51,21 @@ func TestRetryAfter(t *testing.T) {
 		text   string
 	}{
 		"InTime": {"a delay within the limit is waited for",
-			refusing(429, "3", ""), 0, late, 3 * time.Second, 0, ""},
+			newRefusingServer(429, "3", ""), 0, late, 3 * time.Second, 0, ""},
 		"Late": {"a delay beyond the limit is returned to the caller",
-			refusing(429, "30", "busy"), 0, late, 0, 30 * time.Second, busy},
+			newRefusingServer(429, "30", "busy"), 0, late, 0, 30 * time.Second, busy},
 		"LateStatus": {"the error keeps the message of the status",
-			refusing(429, "30", status), 0, late, 0, 30 * time.Second, "slow down"},
+			newRefusingServer(429, "30", status), 0, late, 0, 30 * time.Second, "slow down"},
 		"LateNoLimit": {"without a limit of the connection the caller's counts",
-			refusing(429, "30", "busy"), -1, late, 0, 30 * time.Second, busy},
+			newRefusingServer(429, "30", "busy"), -1, late, 0, 30 * time.Second, busy},
 		"Unavailable": {"a 503 is treated like a 429",
-			refusing(503, "30", "busy"), 0, late, 0, 30 * time.Second, "unable to handle"},
+			newRefusingServer(503, "30", "busy"), 0, late, 0, 30 * time.Second, "unable to handle"},
 		"VeryLate": {"an excessive delay is reduced to ten minutes",
-			refusing(429, "99999999999", ""), 0, late, 0, 10 * time.Minute, busy},
+			newRefusingServer(429, "99999999999", ""), 0, late, 0, 10 * time.Minute, busy},
 		"NotLimited": {"without a limit of the caller the delay is waited for",
-			refusing(429, "30", "busy"), 0, 0, 30 * time.Second, 0, ""},
+			newRefusingServer(429, "30", "busy"), 0, 0, 30 * time.Second, 0, ""},
 		"Conflict": {"a refusal other than 429 and 503 has no delay",
-			refusing(409, "30", status), 0, late, 0, -1, "slow down"},
+			newRefusingServer(409, "30", status), 0, late, 0, -1, "slow down"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRetryAfter(t *testing.T) {
 				defer cancel()
 				client := rawclient.New(
 					&rest.Config{Host: "http://api", QPS: -1},
-					&http.Client{Transport: limited(tc.server, transport.RequestLimits{Request: tc.limit})},
+					&http.Client{Transport: withLimits(tc.server, transport.RequestLimits{RequestTimeout: tc.limit})},
 					schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 				)
 				began := time.Now()

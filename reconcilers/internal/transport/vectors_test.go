@@ -18,18 +18,18 @@ import (
 )
 
 // usual holds the backoffs of Kopf.
-var usual = []any{int64(1), int64(1), int64(2), int64(3), int64(5), int64(8), int64(13), int64(21)}
+var kopfBackoffs = []any{int64(1), int64(1), int64(2), int64(3), int64(5), int64(8), int64(13), int64(21)}
 
 // server answers one request after another, and all further ones with its last response.
 type server struct {
 	responses []any
-	began     time.Time
+	startTime time.Time
 	attempts  []float64
 	bodies    []string
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.attempts = append(s.attempts, time.Since(s.began).Seconds())
+	s.attempts = append(s.attempts, time.Since(s.startTime).Seconds())
 	if r.Body != nil {
 		data, _ := io.ReadAll(r.Body)
 		s.bodies = append(s.bodies, string(data))
@@ -70,9 +70,9 @@ func TestVectorsAPIRetry(t *testing.T) {
 		)
 		expected := vectors.Known(t, want.Value, "attempts", "status", "escalated")
 		vectors.Bubble(t, func(t *testing.T) {
-			s := &server{responses: input.List("responses"), began: time.Now()}
+			s := &server{responses: input.List("responses"), startTime: time.Now()}
 			send := transport.RequestRetries{
-				Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after"),
+				Backoffs: backoffs(given), EnforceRetryAfter: given.Flag("networking.enforce_retry_after"),
 			}.WrapRoundTrip(s.RoundTrip)
 			request, _ := http.NewRequestWithContext(
 				t.Context(), http.MethodPatch, "http://api/one", strings.NewReader("the patch"),
@@ -102,7 +102,7 @@ func backoffs(given vectors.Fields) (all []time.Duration) {
 	list, isList := given["networking.error_backoffs"].([]any)
 	switch {
 	case given["networking.error_backoffs"] == nil:
-		list = usual
+		list = kopfBackoffs
 	case !isList:
 		list = []any{given["networking.error_backoffs"]}
 	}

@@ -18,33 +18,34 @@ import (
 
 // These are the causes with which a watch is ended on this side.
 var (
-	errSilent = errors.New("no event or bookmark arrived for too long")
-	errLong   = errors.New("its time is over")
+	errSilent       = errors.New("no event or bookmark arrived for too long")
+	errWatchTimeout = errors.New("its time is over")
 )
 
 // sendWatch sends the request of a watch, and limits the time of its response.
-func (t *timed) sendWatch(r *http.Request) (*http.Response, error) {
+func (t *limitedTransport) sendWatch(r *http.Request) (*http.Response, error) {
 	key := r.URL.Path
 	// Pause between two watches of the same path, so that a failing server is not flooded.
-	if err := t.ends.waitPause(r.Context(), key, t.limits.Pause); err != nil {
+	if err := t.watchEnds.waitPause(r.Context(), key, t.limits.ReconnectBackoff); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	end := func() {
 		cancel(nil)
-		t.ends.noteEnd(key, t.limits.Pause)
+		t.watchEnds.noteEnd(key, t.limits.ReconnectBackoff)
 	}
 	// One timer guards the request and later each read. A request without a response may use a dead connection: drop
 	// it.
-	traced, way := t.ways.traceConnection(ctx)
-	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way, events: eventsOf(r.Context())}
+	traced, way := t.connections.traceConnection(ctx)
+	s := &stream{ctx: ctx, inactivity: t.limits.InactivityTimeout, onEnd: end, connection: way,
+		events: eventsOf(r.Context())}
 	s.silence = newTimer(s.inactivity, func() {
 		cancel(errSilent)
 		if !s.answered.Load() {
 			way.closeIfSilent(ctx, s.inactivity)
 		}
 	})
-	s.life = newTimer(t.limits.Client, func() { cancel(errLong) })
+	s.lifetimeTimer = newTimer(t.limits.ClientTimeout, func() { cancel(errWatchTimeout) })
 	request := t.withServerTimeout(r.WithContext(traced))
 	response, err := t.next(request)
 	// Until the first Read, nothing is expected from the server.
@@ -72,17 +73,17 @@ func newTimer(limit time.Duration, fire func()) *time.Timer {
 }
 
 // withServerTimeout returns the request with the duration after which the server should end the watch.
-func (t *timed) withServerTimeout(r *http.Request) *http.Request {
+func (t *limitedTransport) withServerTimeout(r *http.Request) *http.Request {
 	const parameter = "timeoutSeconds"
-	if t.limits.Server == 0 {
+	if t.limits.ServerTimeout == 0 {
 		return r
 	}
 	location := *r.URL
 	query := location.Query()
 	// A negative limit removes the parameter of the client: the server then uses its own default.
 	query.Del(parameter)
-	if t.limits.Server > 0 {
-		query.Set(parameter, strconv.FormatInt(int64(math.Ceil(t.limits.Server.Seconds())), 10))
+	if t.limits.ServerTimeout > 0 {
+		query.Set(parameter, strconv.FormatInt(int64(math.Ceil(t.limits.ServerTimeout.Seconds())), 10))
 	}
 	location.RawQuery = query.Encode()
 	asked := r.WithContext(r.Context()) // a copy, because a RoundTripper must not modify the request
@@ -92,25 +93,25 @@ func (t *timed) withServerTimeout(r *http.Request) *http.Request {
 
 // stream is the response to a watch. When a limit is reached, it ends as if the server had closed it.
 type stream struct {
-	ctx           context.Context //nolint:containedctx // the watch's own; it has the reason of the end
-	path          string
-	source        io.ReadCloser
-	inactivity    time.Duration
-	remaining     time.Duration // time left for the server to send an event
-	events        *WatchEvents  // nil counts each read as an event
-	counted       uint64        // number of events at the last read
-	silence, life *time.Timer
-	// end cancels the request and records its end; once makes sure that it runs only once.
-	end      func()
-	once     sync.Once
-	way      *used
-	answered atomic.Bool
+	ctx                    context.Context //nolint:containedctx // the watch's own; it has the reason of the end
+	path                   string
+	source                 io.ReadCloser
+	inactivity             time.Duration
+	remaining              time.Duration // time left for the server to send an event
+	events                 *WatchEvents  // nil counts each read as an event
+	lastEventCount         uint64        // number of events at the last read
+	silence, lifetimeTimer *time.Timer
+	// onEnd cancels the request and records its end; once makes sure that it runs only once.
+	onEnd      func()
+	once       sync.Once
+	connection *requestConnection
+	answered   atomic.Bool
 }
 
 // limitError returns the limit that ended the watch, or nil.
 func (s *stream) limitError() error {
 	cause := context.Cause(s.ctx)
-	if errors.Is(cause, errSilent) || errors.Is(cause, errLong) {
+	if errors.Is(cause, errSilent) || errors.Is(cause, errWatchTimeout) {
 		return cause
 	}
 	return nil
@@ -124,7 +125,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 	n, err := s.source.Read(p)
 	if n > 0 {
-		s.way.noteReceived()
+		s.connection.noteReceived()
 	}
 	if err == nil {
 		return n, nil
@@ -141,8 +142,8 @@ func (s *stream) Read(p []byte) (int, error) {
 // limitSilence starts the timer for one read. The returned function stops it, and subtracts the time that the read
 // took.
 func (s *stream) limitSilence() (stop func()) {
-	if now := s.events.DecodedCount(); s.events == nil || s.remaining <= 0 || now != s.counted {
-		s.counted, s.remaining = now, s.inactivity
+	if now := s.events.DecodedCount(); s.events == nil || s.remaining <= 0 || now != s.lastEventCount {
+		s.lastEventCount, s.remaining = now, s.inactivity
 	}
 	began := time.Now()
 	s.silence.Reset(s.remaining)
@@ -163,29 +164,29 @@ func (s *stream) Close() error {
 func (s *stream) stopTimers() {
 	s.once.Do(func() {
 		s.silence.Stop()
-		s.life.Stop()
-		s.end()
+		s.lifetimeTimer.Stop()
+		s.onEnd()
 	})
 }
 
-// ends records when watches have ended, by path, for the duration of the pause.
-type ends struct {
-	mu sync.Mutex
-	at map[string]time.Time
+// watchEnds records when watches have ended, by path, for the duration of the pause.
+type watchEnds struct {
+	mu     sync.Mutex
+	byPath map[string]time.Time
 }
 
 // noteEnd records the end of a watch, and removes those that ended longer than a pause ago.
-func (e *ends) noteEnd(key string, pause time.Duration) {
+func (e *watchEnds) noteEnd(key string, pause time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.at, func(_ string, ended time.Time) bool { return time.Since(ended) >= pause })
-	e.at[key] = time.Now()
+	maps.DeleteFunc(e.byPath, func(_ string, ended time.Time) bool { return time.Since(ended) >= pause })
+	e.byPath[key] = time.Now()
 }
 
 // waitPause waits until the pause after the last watch of this path is over, or the context ends.
-func (e *ends) waitPause(ctx context.Context, key string, pause time.Duration) error {
+func (e *watchEnds) waitPause(ctx context.Context, key string, pause time.Duration) error {
 	e.mu.Lock()
-	ended, known := e.at[key]
+	ended, known := e.byPath[key]
 	e.mu.Unlock()
 	rest := pause - time.Since(ended)
 	if !known || rest <= 0 {

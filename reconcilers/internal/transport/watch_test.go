@@ -15,15 +15,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-const watching = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
+const watchURL = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
 
 // periodicServer is a server that sends a byte at each interval, and then nothing more. It records the requested
 // timeouts.
 type periodicServer struct {
-	every    time.Duration
-	times    int
-	last     error // the end of the response; nil means silence
-	requests []string
+	interval  time.Duration
+	byteCount int
+	endErr    error // the end of the response; nil means silence
+	requests  []string
 }
 
 func (s *periodicServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,18 +31,18 @@ func (s *periodicServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	in, out := io.Pipe()
 	ctx := r.Context()
 	go func() {
-		for range s.times {
+		for range s.byteCount {
 			select {
 			case <-ctx.Done():
-			case <-time.After(s.every):
+			case <-time.After(s.interval):
 				_, _ = io.WriteString(out, "x")
 			}
 		}
-		if s.last == nil {
+		if s.endErr == nil {
 			<-ctx.Done()
-			s.last = ctx.Err()
+			s.endErr = ctx.Err()
 		}
-		_ = out.CloseWithError(s.last)
+		_ = out.CloseWithError(s.endErr)
 	}()
 	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 }
@@ -58,24 +58,25 @@ func TestWatchesAreLimited(t *testing.T) {
 		want   string // the response, and the error after it
 	}{
 		"Silence": {"a silent watch ends after the inactivity timeout, without an error",
-			periodicServer{every: time.Minute, times: 3},
-			transport.RequestLimits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
+			periodicServer{interval: time.Minute, byteCount: 3},
+			transport.RequestLimits{InactivityTimeout: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
 		"SilenceByDefault": {"the default inactivity timeout exceeds the interval of bookmarks",
-			periodicServer{every: time.Minute, times: 2},
+			periodicServer{interval: time.Minute, byteCount: 2},
 			transport.RequestLimits{}, 190 * time.Second, "xx <nil>"},
 		"SilenceIsFine": {"a negative inactivity timeout disables it",
-			periodicServer{every: 24 * time.Hour, times: 1, last: io.EOF},
-			transport.RequestLimits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
-		"Long": {"the timeout of the client ends a watch", periodicServer{every: time.Minute, times: 100},
-			transport.RequestLimits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
-		"Broken": {"an error of the connection is returned", periodicServer{every: time.Minute, times: 1, last: cut},
+			periodicServer{interval: 24 * time.Hour, byteCount: 1, endErr: io.EOF},
+			transport.RequestLimits{InactivityTimeout: -1}, 24 * time.Hour, "x <nil>"},
+		"Long": {"the timeout of the client ends a watch", periodicServer{interval: time.Minute, byteCount: 100},
+			transport.RequestLimits{ClientTimeout: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
+		"Broken": {"an error of the connection is returned",
+			periodicServer{interval: time.Minute, byteCount: 1, endErr: cut},
 			transport.RequestLimits{}, time.Minute, "x cut"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				got, err := get(t.Context(), t, limited(&tc.server, tc.limits), watching)
+				got, err := readResponse(t.Context(), t, withLimits(&tc.server, tc.limits), watchURL)
 				took := time.Since(began)
 				if line := fmt.Sprint(got, " ", err); line != tc.want || took != tc.took {
 					t.Errorf("%s: want %q after %s, got %q after %s", tc.reason, tc.want, tc.took, line, took)
@@ -90,8 +91,9 @@ func TestServersAreAskedForATime(t *testing.T) {
 	for limit, want := range map[time.Duration]string{
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
 	} {
-		s := &periodicServer{last: io.EOF}
-		if _, err := get(t.Context(), t, limited(s, transport.RequestLimits{Server: limit}), watching); err != nil {
+		s := &periodicServer{endErr: io.EOF}
+		if _, err := readResponse(t.Context(), t, withLimits(s, transport.RequestLimits{ServerTimeout: limit}),
+			watchURL); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.requests, []string{want}) {
@@ -103,12 +105,12 @@ func TestServersAreAskedForATime(t *testing.T) {
 // TestRequestsOfWatchesAreLimited shows that the request of a watch is limited, too.
 func TestRequestsOfWatchesAreLimited(t *testing.T) {
 	for name, limits := range map[string]transport.RequestLimits{
-		"Inactivity": {Inactivity: time.Minute}, "Client": {Client: time.Minute},
+		"Inactivity": {InactivityTimeout: time.Minute}, "Client": {ClientTimeout: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				_, err := get(t.Context(), t, limited(sending(neverAnswer), limits), watching)
+				_, err := readResponse(t.Context(), t, withLimits(sending(neverAnswer), limits), watchURL)
 				if err == nil || !strings.Contains(err.Error(), "did not answer") || time.Since(began) != time.Minute {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
@@ -120,9 +122,9 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 // TestSlowReaders shows that the time between reads does not count as silence of the server.
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &periodicServer{every: time.Second, times: 3, last: io.EOF}
-		way := limited(server, transport.RequestLimits{Inactivity: 2 * time.Second})
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watching, nil)
+		server := &periodicServer{interval: time.Second, byteCount: 3, endErr: io.EOF}
+		way := withLimits(server, transport.RequestLimits{InactivityTimeout: 2 * time.Second})
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watchURL, nil)
 		response, err := way.RoundTrip(request)
 		if err != nil {
 			t.Fatal(err)
@@ -143,15 +145,15 @@ func TestWatchesAreSpaced(t *testing.T) {
 		for pause, want := range map[time.Duration]time.Duration{
 			0: 100 * time.Millisecond, -1: 0, 5 * time.Second: 5 * time.Second,
 		} {
-			way := limited(&periodicServer{last: io.EOF}, transport.RequestLimits{Pause: pause})
-			another := strings.Replace(watching, "pods", "nodes", 1)
-			for n, url := range []string{watching, watching, another, "wait", watching} {
+			way := withLimits(&periodicServer{endErr: io.EOF}, transport.RequestLimits{ReconnectBackoff: pause})
+			another := strings.Replace(watchURL, "pods", "nodes", 1)
+			for n, url := range []string{watchURL, watchURL, another, "wait", watchURL} {
 				if url == "wait" {
 					time.Sleep(5 * time.Second)
 					continue
 				}
 				began := time.Now()
-				if _, err := get(t.Context(), t, way, url); err != nil {
+				if _, err := readResponse(t.Context(), t, way, url); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); n == 1 && took != want || n != 1 && took != 0 {
@@ -166,13 +168,13 @@ func TestWatchesAreSpaced(t *testing.T) {
 func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
-		way := limited(refusing, transport.RequestLimits{Pause: time.Hour})
-		if _, err := get(t.Context(), t, way, watching); !errors.Is(err, io.ErrClosedPipe) {
+		way := withLimits(refusing, transport.RequestLimits{ReconnectBackoff: time.Hour})
+		if _, err := readResponse(t.Context(), t, way, watchURL); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := get(ctx, t, way, watching); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := readResponse(ctx, t, way, watchURL); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the pause after a failed watch does not end with the context: %v", err)
 		}
 	})
@@ -181,10 +183,10 @@ func TestEndDuringThePause(t *testing.T) {
 // TestPausesOfTwoResources shows that each resource has its own pause.
 func TestPausesOfTwoResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		way := limited(&periodicServer{last: io.EOF}, transport.RequestLimits{Pause: time.Minute})
+		way := withLimits(&periodicServer{endErr: io.EOF}, transport.RequestLimits{ReconnectBackoff: time.Minute})
 		began := time.Now()
 		for _, resource := range []string{"pods", "nodes", "pods"} {
-			if _, err := get(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {
+			if _, err := readResponse(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {
 				t.Fatal(err)
 			}
 		}

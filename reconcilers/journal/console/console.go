@@ -18,7 +18,7 @@ const Path = "/console"
 
 // policy is the Content-Security-Policy: the page may load content from its own server only, and cannot be embedded in
 // other pages.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page holds the document, the style and the script of the page.
@@ -39,7 +39,7 @@ type Console struct {
 // may be nil.
 func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 	c := &Console{
-		journal: of, overview: NewOverview(of), peers: peers, streams: make(chan struct{}, mostStreams),
+		journal: of, overview: NewOverview(of), peers: peers, streams: make(chan struct{}, maxStreams),
 	}
 	// Only these three files are served: no path of a request reaches the file system.
 	for path, file := range map[string]string{
@@ -58,7 +58,7 @@ func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The page shows data of the cluster: other sites must not read or embed it, and caches must not keep it.
 	header := w.Header()
-	header.Set("Content-Security-Policy", policy)
+	header.Set("Content-Security-Policy", securityPolicy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -78,7 +78,7 @@ type sentence struct {
 	At    time.Time  `json:"at"`
 	First *time.Time `json:"first,omitempty"`
 	Times int        `json:"times,omitempty"`
-	Says  string     `json:"says"`
+	Text  string     `json:"says"`
 }
 
 // serveExplanation serves the explanation of one object as JSON.
@@ -100,7 +100,7 @@ func (c *Console) serveExplanation(w http.ResponseWriter, r *http.Request) {
 	answer := explanation{Explanation: found, History: make([]sentence, 0, len(found.History))}
 	for i := range found.History {
 		e := &found.History[i]
-		answer.History = append(answer.History, sentence{At: e.At, First: e.First, Times: e.Times, Says: e.String()})
+		answer.History = append(answer.History, sentence{At: e.At, First: e.First, Times: e.Times, Text: e.String()})
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(answer) // it can only fail if the client has gone

@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// world is an operator with one object, and its console on a server with the read timeout of an operator.
-type world struct {
+// consoleFixture is an operator with one object, and its console on a server with the read timeout of an operator.
+type consoleFixture struct {
 	t        *testing.T
 	journal  *journal.Journal
 	operator *journaltest.FakeOperator
@@ -26,15 +26,15 @@ type world struct {
 	server   *httptest.Server
 }
 
-func serve(t *testing.T) *world {
+func newConsoleFixture(t *testing.T) *consoleFixture {
 	t.Helper()
-	w := &world{t: t, journal: journal.New(journal.RetentionLimits{}), operator: &journaltest.FakeOperator{}}
-	w.operator.SetState(journal.Standing{
+	w := &consoleFixture{t: t, journal: journal.New(journal.RetentionLimits{}), operator: &journaltest.FakeOperator{}}
+	w.operator.SetState(journal.OperatorState{
 		Operator: "test", Running: true,
 		Kinds: []journal.ServedKind{journaltest.ServedKind(w.journal, widgets, create)},
 	})
 	w.journal.SetLive(w.operator)
-	w.tell("one").RecordLook("create", journaltest.LookVerdict{Handler: create})
+	w.startStory("one").RecordEvaluation("create", journaltest.EvaluationVerdict{Handler: create})
 	peers := func() []attendance.Peer { return []attendance.Peer{{Identity: "other", Priority: 7}} }
 	w.server = httptest.NewUnstartedServer(console.New(w.journal, peers))
 	w.server.Config.ReadTimeout = 500 * time.Millisecond
@@ -44,7 +44,7 @@ func serve(t *testing.T) *world {
 	return w
 }
 
-func (w *world) tell(name string) journaltest.Story {
+func (w *consoleFixture) startStory(name string) journaltest.Story {
 	return journaltest.StartStory(w.journal, widgets, "default", name)
 }
 
@@ -55,7 +55,7 @@ type answer struct {
 	body   io.Reader
 }
 
-func (w *world) do(ctx context.Context, method, path string) answer {
+func (w *consoleFixture) sendRequest(ctx context.Context, method, path string) answer {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, w.url+path, nil)
 	if err != nil {
@@ -69,9 +69,9 @@ func (w *world) do(ctx context.Context, method, path string) answer {
 	return answer{response.StatusCode, response.Header, response.Body}
 }
 
-func (w *world) read(path string) (answer, string) {
+func (w *consoleFixture) getPage(path string) (answer, string) {
 	w.t.Helper()
-	response := w.do(w.t.Context(), http.MethodGet, path)
+	response := w.sendRequest(w.t.Context(), http.MethodGet, path)
 	body, err := io.ReadAll(response.body)
 	if err != nil {
 		w.t.Fatal(err)
@@ -82,13 +82,13 @@ func (w *world) read(path string) (answer, string) {
 // TestPage shows that the page and its parts have a policy that forbids foreign resources and inline scripts.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
+	w := newConsoleFixture(t)
 	for path, want := range map[string]string{
 		"/console":           "text/html; charset=utf-8",
 		"/console/style.css": "text/css; charset=utf-8",
 		"/console/script.js": "text/javascript; charset=utf-8",
 	} {
-		response, body := w.read(path)
+		response, body := w.getPage(path)
 		got := response.header.Get("Content-Type")
 		if response.status != http.StatusOK || got != want || body == "" {
 			t.Errorf("%s: %d, %q, %d bytes", path, response.status, got, len(body))
@@ -108,7 +108,7 @@ func TestPage(t *testing.T) {
 // TestRefusals shows that only reading is possible, and only the page and its parts.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
+	w := newConsoleFixture(t)
 	for request, want := range map[string]int{
 		"POST /console":            http.StatusMethodNotAllowed,
 		"DELETE /console/object":   http.StatusMethodNotAllowed,
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 		"GET /console/object?x=%z": http.StatusNotFound,
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		if got := w.do(t.Context(), method, path).status; got != want {
+		if got := w.sendRequest(t.Context(), method, path).status; got != want {
 			t.Errorf("%s: want %d, got %d", request, want, got)
 		}
 	}
@@ -130,8 +130,8 @@ func TestRefusals(t *testing.T) {
 // TestObject shows that the explanation of an object is that of the journal, with sentences for its history.
 func TestObject(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
-	_, body := w.read("/console/object?kind=Widget.example.org&namespace=default&name=one")
+	w := newConsoleFixture(t)
+	_, body := w.getPage("/console/object?kind=Widget.example.org&namespace=default&name=one")
 	var got struct {
 		Kind     string
 		Handlers []struct{ Says string }
@@ -144,34 +144,34 @@ func TestObject(t *testing.T) {
 		got.History[0].Says != "evaluated a creation; selected provision" {
 		t.Errorf("the answer is %+v", got)
 	}
-	if response, body := w.read("/console/object?kind=gadget&name=x"); response.status != http.StatusNotFound ||
+	if response, body := w.getPage("/console/object?kind=gadget&name=x"); response.status != http.StatusNotFound ||
 		!strings.Contains(body, `does not serve kind "gadget"`) {
 		t.Errorf("another kind: %d, %s", response.status, body)
 	}
 }
 
-// listener is a page that receives events.
-type listener struct {
-	t     *testing.T
-	lines *bufio.Scanner
-	end   context.CancelFunc
+// eventStream is a page that receives events.
+type eventStream struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	cancel context.CancelFunc
 }
 
-func (w *world) listen(query string) *listener {
+func (w *consoleFixture) openStream(query string) *eventStream {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.t.Cleanup(cancel)
-	response := w.do(ctx, http.MethodGet, "/console/events"+query)
+	response := w.sendRequest(ctx, http.MethodGet, "/console/events"+query)
 	if got := response.header.Get("Content-Type"); !strings.HasPrefix(got, "text/event-stream") {
 		w.t.Fatalf("the stream is %q, %d", got, response.status)
 	}
 	lines := bufio.NewScanner(response.body)
 	lines.Buffer(nil, 1<<20)
-	return &listener{w.t, lines, cancel}
+	return &eventStream{w.t, lines, cancel}
 }
 
 // next returns the data of the next event, which must have this name.
-func (l *listener) next(event string) string {
+func (l *eventStream) next(event string) string {
 	l.t.Helper()
 	var got []string
 	for l.lines.Scan() && l.lines.Text() != "" {
@@ -183,7 +183,7 @@ func (l *listener) next(event string) string {
 	return strings.TrimPrefix(got[1], "data: ")
 }
 
-func (l *listener) want(event string, parts ...string) {
+func (l *eventStream) requireEvent(event string, parts ...string) {
 	l.t.Helper()
 	data := l.next(event)
 	for _, part := range parts {
@@ -197,25 +197,25 @@ func (l *listener) want(event string, parts ...string) {
 // server.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
-	l := w.listen("")
-	l.want("operator", `"operator":"test"`, `"running":true`, `"identity":"other"`)
-	l.want("objects", `"name":"one","state":"running"`)
-	w.tell("two").RecordEvent("ADDED")
-	l.want("objects", `"name":"two","state":"seen"`, `"known":2`)
-	w.operator.SetState(journal.Standing{Operator: "test", Running: true, Paused: true})
-	l.want("operator", `"paused":true`)
-	w.tell("two").RecordEvent("DELETED")
-	l.want("objects", `"state":"gone"`)
+	w := newConsoleFixture(t)
+	l := w.openStream("")
+	l.requireEvent("operator", `"operator":"test"`, `"running":true`, `"identity":"other"`)
+	l.requireEvent("objects", `"name":"one","state":"running"`)
+	w.startStory("two").RecordEvent("ADDED")
+	l.requireEvent("objects", `"name":"two","state":"seen"`, `"known":2`)
+	w.operator.SetState(journal.OperatorState{Operator: "test", Running: true, Paused: true})
+	l.requireEvent("operator", `"paused":true`)
+	w.startStory("two").RecordEvent("DELETED")
+	l.requireEvent("objects", `"state":"gone"`)
 }
 
 // TestStreamOfSome shows that a page with a query receives the matching objects, and the counts of all.
 func TestStreamOfSome(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
-	w.tell("two").RecordEvent("ADDED")
-	l := w.listen("?state=seen&kind=Widget.example.org&text=TW")
-	l.want("operator")
+	w := newConsoleFixture(t)
+	w.startStory("two").RecordEvent("ADDED")
+	l := w.openStream("?state=seen&kind=Widget.example.org&text=TW")
+	l.requireEvent("operator")
 	if data := l.next("objects"); strings.Contains(data, `"name":"one"`) || !strings.Contains(data, `"name":"two"`) ||
 		!strings.Contains(data, `"matching":1`) || !strings.Contains(data, `"known":2`) {
 		t.Errorf("the objects are %s", data)
@@ -226,24 +226,24 @@ func TestStreamOfSome(t *testing.T) {
 // one.
 func TestTooManyStreams(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
-	var all []*listener
+	w := newConsoleFixture(t)
+	var all []*eventStream
 	for range 16 {
-		l := w.listen("")
-		l.want("operator")
+		l := w.openStream("")
+		l.requireEvent("operator")
 		all = append(all, l)
 	}
-	response, body := w.read("/console/events")
+	response, body := w.getPage("/console/events")
 	if response.status != http.StatusServiceUnavailable || !strings.Contains(body, "16 pages are open") {
 		t.Errorf("one page too many: %d, %s", response.status, body)
 	}
-	all[3].end()
+	all[3].cancel()
 	for range 1000 {
-		if w.do(t.Context(), http.MethodHead, "/console").status != http.StatusOK {
+		if w.sendRequest(t.Context(), http.MethodHead, "/console").status != http.StatusOK {
 			t.Fatal("the page itself is not served while all streams are taken")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		status := w.do(ctx, http.MethodGet, "/console/events").status
+		status := w.sendRequest(ctx, http.MethodGet, "/console/events").status
 		cancel()
 		if status == http.StatusOK {
 			return
@@ -255,10 +255,10 @@ func TestTooManyStreams(t *testing.T) {
 // TestStreamEnds shows that a stream ends at once with its server.
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()
-	w := serve(t)
-	l := w.listen("")
-	l.want("operator")
-	l.want("objects")
+	w := newConsoleFixture(t)
+	l := w.openStream("")
+	l.requireEvent("operator")
+	l.requireEvent("objects")
 	w.server.CloseClientConnections()
 	if l.lines.Scan() {
 		t.Errorf("received %q after the end", l.lines.Text())

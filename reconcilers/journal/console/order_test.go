@@ -15,16 +15,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// crowd has objects with problems of all severities, and some without, each with a timer that ticks every second.
-type crowd struct {
+// manyObjects has objects with problems of all severities, and some without, each with a timer that ticks every second.
+type manyObjects struct {
 	journal *journal.Journal
-	of      map[string]story
+	stories map[string]story
 }
 
-func newCrowd() *crowd {
-	c := &crowd{journal.New(journal.RetentionLimits{}), map[string]story{}}
+func newManyObjects() *manyObjects {
+	c := &manyObjects{journal.New(journal.RetentionLimits{}), map[string]story{}}
 	for name := range strings.FieldsSeq("retrying-1 failed-1 handled-1 retrying-2 held failed-2 handled-2") {
-		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordLook("create",
+		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordEvaluation("create",
 			verdict{Handler: create})
 		switch {
 		case strings.HasPrefix(name, "retrying"):
@@ -36,21 +36,22 @@ func newCrowd() *crowd {
 		default:
 			s.RecordHold(journal.HeldError, errBroken, time.Now().Add(time.Hour))
 		}
-		c.of[name] = s
+		c.stories[name] = s
 		time.Sleep(time.Second)
 	}
 	return c
 }
 
-// pass simulates one second of the operator: ticks and raw events of all objects, and a retry every ten seconds.
-func (c *crowd) pass(second int) {
-	for name, s := range c.of {
+// simulateSecond simulates one second of the operator: ticks and raw events of all objects, and a retry every ten
+// seconds.
+func (c *manyObjects) simulateSecond(second int) {
+	for name, s := range c.stories {
 		if name != "held" {
-			s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded()).RecordLook("background").RecordCall(timer, 1,
-				waits(time.Second))
+			s.RecordEvent("MODIFIED").RecordCall(event, 1,
+				succeeded()).RecordEvaluation("background").RecordCall(timer, 1, waits(time.Second))
 		}
 		if strings.HasPrefix(name, "retrying") && second%10 == 0 {
-			s.RecordLook("create", verdict{Handler: create})
+			s.RecordEvaluation("create", verdict{Handler: create})
 			if second%20 == 0 {
 				continue // the call takes a while
 			}
@@ -65,10 +66,10 @@ func (c *crowd) pass(second int) {
 func TestTheOrderIsStable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
+		c := newManyObjects()
 		o := console.NewOverview(c.journal)
 		rows := func() (all []string) {
-			for _, one := range o.QueryView(console.Query{Most: 9}).Objects {
+			for _, one := range o.QueryView(console.Query{Limit: 9}).Objects {
 				all = append(all, fmt.Sprintf("%s since %s", one.Name, one.Since.Format("05")))
 			}
 			return all
@@ -78,17 +79,19 @@ func TestTheOrderIsStable(t *testing.T) {
 			"handled-2 since 06", "handled-1 since 02",
 		}
 		for second := range 120 {
-			c.pass(second)
+			c.simulateSecond(second)
 			if d := cmp.Diff(want, rows()); d != "" {
 				t.Fatalf("after %d seconds, -want, +got:\n%s", second+1, d)
 			}
 		}
-		superseded := verdict{Handler: create, Why: execution.OtherReason}
-		c.of["failed-1"].RecordLook("update", superseded, verdict{Handler: update}).RecordCall(update, 1, succeeded())
-		c.of["handled-1"].RecordLook("update", superseded, verdict{Handler: update}).RecordCall(update, 1, failed())
+		superseded := verdict{Handler: create, Reason: execution.OtherReason}
+		c.stories["failed-1"].RecordEvaluation("update", superseded,
+			verdict{Handler: update}).RecordCall(update, 1, succeeded())
+		c.stories["handled-1"].RecordEvaluation("update", superseded,
+			verdict{Handler: update}).RecordCall(update, 1, failed())
 		time.Sleep(time.Second)
 		want = []string{"held", "failed-2", "handled-1", "retrying-1", "retrying-2", "failed-1", "handled-2"}
-		if d := cmp.Diff(want, names(o.QueryView(console.Query{Most: 9}))); d != "" {
+		if d := cmp.Diff(want, objectNames(o.QueryView(console.Query{Limit: 9}))); d != "" {
 			t.Errorf("only changed objects may move: -want, +got:\n%s", d)
 		}
 	})
@@ -107,9 +110,9 @@ func TestTheBeginningIsKept(t *testing.T) {
 			outcome.Err = fmt.Errorf("error %d", n)
 			s.RecordCall(create, n+1, outcome)
 			time.Sleep(time.Second)
-			one := o.QueryView(console.Query{Most: 9}).Objects[0]
-			if !one.Since.Equal(began) || !strings.Contains(one.Says, fmt.Sprintf("error %d", n)) {
-				t.Fatalf("call %d: since %s, says %q", n+1, one.Since, one.Says)
+			one := o.QueryView(console.Query{Limit: 9}).Objects[0]
+			if !one.Since.Equal(began) || !strings.Contains(one.Text, fmt.Sprintf("error %d", n)) {
+				t.Fatalf("call %d: since %s, says %q", n+1, one.Since, one.Text)
 			}
 		}
 	})
@@ -120,14 +123,15 @@ func TestRestartWithTimersAlone(t *testing.T) {
 	t.Parallel()
 	j := journal.New(journal.RetentionLimits{})
 	operator := &journaltest.FakeOperator{}
-	operator.SetState(journal.Standing{Kinds: []journal.ServedKind{
-		journaltest.ServedKind(j, widgets, timer), journaltest.ServedKind(j, gadgets, timer, create),
+	operator.SetState(journal.OperatorState{Kinds: []journal.ServedKind{
+		journaltest.ServedKind(j, widgets, timer),
+		journaltest.ServedKind(j, gadgets, timer, create),
 	}})
 	j.SetLive(operator)
 	journaltest.StartStory(j, widgets, "default", "a").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
 	journaltest.StartStory(j, gadgets, "default", "b").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
 	got := map[string]console.ObjectCondition{}
-	for _, one := range console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects {
+	for _, one := range console.NewOverview(j).QueryView(console.Query{Limit: 9}).Objects {
 		got[one.Name] = one.State
 	}
 	if d := cmp.Diff(map[string]console.ObjectCondition{"a": console.Handled, "b": console.Unknown}, got); d != "" {
@@ -146,7 +150,7 @@ func TestRefresh(t *testing.T) {
 		of("b").RecordEvent("ADDED")
 		o := console.NewOverview(j)
 		look := func() (all []string) {
-			for _, one := range o.QueryView(console.Query{Most: 9}).Objects {
+			for _, one := range o.QueryView(console.Query{Limit: 9}).Objects {
 				all = append(all, fmt.Sprintf("%s %s", one.Name, one.State))
 			}
 			return all
@@ -158,7 +162,7 @@ func TestRefresh(t *testing.T) {
 			}
 		}
 		want("at first", "a seen", "b seen")
-		of("b").RecordLook("noop")
+		of("b").RecordEvaluation("noop")
 		want("within half a second", "a seen", "b seen")
 		time.Sleep(time.Second)
 		want("after half a second", "a seen", "b unchanged")

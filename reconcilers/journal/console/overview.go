@@ -14,9 +14,9 @@ import (
 
 const (
 	// pace is the least time between two refreshes of the summaries. All open pages share them.
-	pace = 500 * time.Millisecond
+	refreshInterval = 500 * time.Millisecond
 	// longestSentence limits the characters of a decision that are shown.
-	longestSentence = 200
+	maxSentenceLength = 200
 )
 
 // ObjectSummary is the summary of one object.
@@ -28,9 +28,9 @@ type ObjectSummary struct {
 	State     ObjectCondition `json:"state"`
 	// Until is the time when the operator acts on its own: at the next attempt, or at the end of throttling.
 	Until *time.Time `json:"until,omitempty"`
-	// Says explains the state: the call or the error that caused it, or the last decision about a change. Calls for raw
+	// Text explains the state: the call or the error that caused it, or the last decision about a change. Calls for raw
 	// events and in the background only count if there is nothing else, or if they failed.
-	Says string `json:"says"`
+	Text string `json:"says"`
 	// Since is the beginning of the state; for an object without a problem, the time of the decision.
 	Since time.Time `json:"since"`
 }
@@ -41,7 +41,7 @@ type Retry struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Handler   string `json:"handler"`
-	On        string `json:"on,omitempty"`
+	Purpose   string `json:"on,omitempty"`
 	// Attempt is the number of calls so far, and Error the text of the last error.
 	Attempt int    `json:"attempt"`
 	Error   string `json:"error,omitempty"`
@@ -55,33 +55,33 @@ type Query struct {
 	State ObjectCondition
 	// Text must occur in the namespace/name, the kind or the decision. Case does not matter.
 	Text string
-	// Most limits the number of objects and of retries in the result.
-	Most int
+	// Limit limits the number of objects and of retries in the result.
+	Limit int
 }
 
 // View is the answer to a Query. Its counts include all objects, not only the selected ones.
 type View struct {
-	Known  int                     `json:"known"`
+	Total  int                     `json:"known"`
 	Kinds  map[string]int          `json:"kinds"`
 	States map[ObjectCondition]int `json:"states"`
-	// Matching is the number of selected objects, and Objects holds the first of them: those with problems first,
+	// MatchCount is the number of selected objects, and Objects holds the first of them: those with problems first,
 	// ordered by severity and then by duration; then the others, the last decision first.
-	Matching int             `json:"matching"`
-	Objects  []ObjectSummary `json:"objects"`
-	// Retrying is the number of waiting retries of all objects, and Retries holds those that are due first.
-	Retrying int     `json:"retrying"`
-	Retries  []Retry `json:"retries"`
+	MatchCount int             `json:"matching"`
+	Objects    []ObjectSummary `json:"objects"`
+	// RetryCount is the number of waiting retries of all objects, and Retries holds those that are due first.
+	RetryCount int     `json:"retrying"`
+	Retries    []Retry `json:"retries"`
 }
 
 // Overview keeps the summaries of all objects. Any goroutine may use it.
 type Overview struct {
 	journal *journal.Journal
 
-	mu   sync.Mutex
-	seen uint64 // number of the journal's last entry at the last refresh
-	// looked is the time of the last refresh.
-	looked  time.Time
-	objects map[journal.Key]*summary
+	mu              sync.Mutex
+	lastEntryNumber uint64 // number of the journal's last entry at the last refresh
+	// refreshedAt is the time of the last refresh.
+	refreshedAt time.Time
+	objects     map[journal.Key]*summary
 	// The results of the last refresh. They are shared with views, so each refresh replaces them.
 	sorted  []*summary
 	retries []Retry
@@ -101,8 +101,8 @@ func (o *Overview) QueryView(q Query) View {
 	// The lock is held during the refresh, so several pages never refresh at the same time.
 	o.refreshSummaries()
 	v := View{
-		Known: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []ObjectSummary{}, Retrying: len(o.retries),
-		Retries: o.retries[:min(len(o.retries), q.Most)],
+		Total: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []ObjectSummary{}, RetryCount: len(o.retries),
+		Retries: o.retries[:min(len(o.retries), q.Limit)],
 	}
 	q.Text = strings.ToLower(q.Text)
 	for _, s := range o.sorted {
@@ -110,7 +110,7 @@ func (o *Overview) QueryView(q Query) View {
 			continue
 		}
 		// Count all matching objects, but return only the first.
-		if v.Matching++; v.Matching <= q.Most {
+		if v.MatchCount++; v.MatchCount <= q.Limit {
 			v.Objects = append(v.Objects, s.object)
 		}
 	}
@@ -126,28 +126,29 @@ func (q Query) selectsObject(s *summary) bool {
 // refreshSummaries summarizes the objects with new entries again. It creates new maps and lists, because earlier views
 // may still be in use.
 func (o *Overview) refreshSummaries() {
-	if !o.looked.IsZero() && (time.Since(o.looked) < pace || o.journal.VisitObjects(nil) == o.seen) {
+	if !o.refreshedAt.IsZero() && (time.Since(o.refreshedAt) < refreshInterval ||
+		o.journal.VisitObjects(nil) == o.lastEntryNumber) {
 		return
 	}
-	o.looked = time.Now()
+	o.refreshedAt = time.Now()
 	var all, changed []*summary
 	objects := make(map[journal.Key]*summary, len(o.objects))
 	// The journal is locked during the visit, and every handler that records something waits for it. So the entries are
 	// read later.
-	o.seen = o.journal.VisitObjects(func(of journal.Key, number uint64) {
+	o.lastEntryNumber = o.journal.VisitObjects(func(of journal.Key, number uint64) {
 		s := o.objects[of]
 		if s == nil || s.number != number {
-			s = &summary{of: of, number: number}
+			s = &summary{key: of, number: number}
 			changed = append(changed, s)
 		}
 		objects[of], all = s, append(all, s)
 	})
 	changing := o.changingKinds()
 	for _, s := range changed {
-		entries, gone, listed := o.journal.EntriesOf(s.of)
-		s.sumUp(entries, gone, listed && changing(s.of.Kind))
+		entries, gone, listed := o.journal.EntriesOf(s.key)
+		s.sumUp(entries, gone, listed && changing(s.key.Kind))
 		// Compare with the former summary of the object, if there was one.
-		s.keepSince(o.objects[s.of])
+		s.keepSince(o.objects[s.key])
 	}
 	// Removed objects are not in the new maps, so nothing has to be deleted.
 	slices.SortFunc(all, (*summary).compareSeverity)
@@ -160,8 +161,8 @@ func (o *Overview) refreshSummaries() {
 func (o *Overview) changingKinds() func(schema.GroupKind) bool {
 	without := map[schema.GroupKind]bool{}
 	for _, kind := range o.journal.OperatorState().Kinds {
-		without[kind.GroupKind()] = !slices.ContainsFunc(kind.Handlers, func(h journal.Registered) bool {
-			return (&handler{on: h.On}).isOfChanges()
+		without[kind.GroupKind()] = !slices.ContainsFunc(kind.Handlers, func(h journal.RegisteredHandler) bool {
+			return (&handler{purpose: h.Purpose}).isOfChanges()
 		})
 	}
 	return func(kind schema.GroupKind) bool { return !without[kind] }
@@ -190,34 +191,34 @@ func (o *Overview) countStates() {
 
 // summary is the state of one object at its last entry. It is not modified after the refresh that created it.
 type summary struct {
-	of      journal.Key
-	number  uint64 // number of the last entry that it includes
-	object  ObjectSummary
-	text    string // text to search in, in lower case
-	retries []Retry
-	lasts   bool // the state began in the past and continues, see [standing]
+	key          journal.Key
+	number       uint64 // number of the last entry that it includes
+	object       ObjectSummary
+	text         string // text to search in, in lower case
+	retries      []Retry
+	isContinuing bool // the state began in the past and continues, see [explainedState]
 }
 
 // sumUp computes the summary from the entries. The last argument is true if the object existed before this process.
 func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
-	c := course{gone: gone, before: before}
+	c := stateTracker{gone: gone, existedBefore: before}
 	for i := range entries {
 		c.addEntry(&entries[i])
 	}
-	now := c.currentStanding()
-	s.lasts = now.lasts
+	now := c.currentState()
+	s.isContinuing = now.isContinuing
 	s.object = ObjectSummary{
-		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: now.state,
+		Kind: s.key.Kind.String(), Namespace: s.key.Object.Namespace, Name: s.key.Object.Name, State: now.state,
 		Until: now.until, Since: now.since,
 	}
 	// Only the entry that explains the state is shown, not the whole history.
-	if now.by != nil {
-		s.object.Says = shortSentence(now.by.String())
+	if now.entry != nil {
+		s.object.Text = shortSentence(now.entry.String())
 	}
-	s.text = strings.ToLower(s.object.Kind + " " + s.object.Namespace + "/" + s.object.Name + " " + s.object.Says)
+	s.text = strings.ToLower(s.object.Kind + " " + s.object.Namespace + "/" + s.object.Name + " " + s.object.Text)
 	for _, h := range c.retryingHandlers() {
 		s.retries = append(s.retries, Retry{
-			Kind: s.object.Kind, Namespace: s.object.Namespace, Name: s.object.Name, Handler: h.id, On: h.on,
+			Kind: s.object.Kind, Namespace: s.object.Namespace, Name: s.object.Name, Handler: h.id, Purpose: h.purpose,
 			Attempt: h.attempt.Number, Error: shortSentence(h.attempt.Error), Until: h.until,
 		})
 	}
@@ -225,7 +226,7 @@ func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 
 // keepSince keeps the beginning of a continuing state, because the journal may have dropped the entry of the beginning.
 func (s *summary) keepSince(former *summary) {
-	if former != nil && s.lasts && former.lasts && s.object.State == former.object.State &&
+	if former != nil && s.isContinuing && former.isContinuing && s.object.State == former.object.State &&
 		former.object.Since.Before(s.object.Since) {
 		s.object.Since = former.object.Since
 	}
@@ -249,7 +250,7 @@ func (s *summary) compareSeverity(other *summary) int {
 func shortSentence(text string) string {
 	count := 0
 	for at := range text {
-		if count == longestSentence {
+		if count == maxSentenceLength {
 			return text[:at] + "…"
 		}
 		count++

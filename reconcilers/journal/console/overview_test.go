@@ -17,20 +17,20 @@ import (
 
 type (
 	story   = journaltest.Story
-	verdict = journaltest.LookVerdict
+	verdict = journaltest.EvaluationVerdict
 )
 
 var (
 	widgets = journaltest.NamespacedResource("example.org", "Widget", "widgets")
 	gadgets = journaltest.NamespacedResource("", "Gadget", "gadgets")
 
-	create = journaltest.NewHandler("provision", "create")
-	other  = journaltest.NewHandler("announce", "create")
-	update = journaltest.NewHandler("resize", "update")
-	timer  = journaltest.NewHandler("backup", "timer")
-	daemon = journaltest.NewHandler("tail", "daemon")
-	event  = journaltest.NewHandler("count", "event")
-	sub    = journaltest.NewHandler("provision/disk", "sub-handler")
+	create             = journaltest.NewHandler("provision", "create")
+	otherCreateHandler = journaltest.NewHandler("announce", "create")
+	update             = journaltest.NewHandler("resize", "update")
+	timer              = journaltest.NewHandler("backup", "timer")
+	daemon             = journaltest.NewHandler("tail", "daemon")
+	event              = journaltest.NewHandler("count", "event")
+	subHandler         = journaltest.NewHandler("provision/disk", "sub-handler")
 
 	errBroken = errors.New("no quota")
 )
@@ -63,66 +63,67 @@ func TestState(t *testing.T) {
 		"running": {
 			reason: "a selected handler without an outcome is running",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("ADDED").RecordLook("create",
-					verdict{Handler: create})
+				s.RecordEvent("ADDED").RecordEvaluation("create", verdict{Handler: create})
 			},
 			want: console.Running, says: "evaluated a creation; selected provision",
 		},
 		"handled": {
 			reason: "the event of an own write does not replace the last call",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
-					succeeded()).RecordEvent("MODIFIED").RecordLook("noop")
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
+					succeeded()).RecordEvent("MODIFIED").RecordEvaluation("noop")
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"unchanged": {
 			reason: "an object without any change is unchanged",
-			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED").RecordLook("noop") },
+			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED").RecordEvaluation("noop") },
 			want:   console.Unchanged, says: "no essential change",
 		},
 		"not wanted": {
 			reason: "an object without a handler for its cause is unchanged",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("update", verdict{Handler: create, Why: execution.OtherReason})
+				s.RecordEvaluation("update", verdict{Handler: create, Reason: execution.OtherReason})
 			},
 			want: console.Unchanged, says: "skipped provision (other reason)",
 		},
 		"retrying": {
 			reason: "a failed call is retrying, with the time of the next attempt",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 1 failed; retrying: no quota",
 		},
 		"retrying, looked at": {
 			reason: "an evaluation between two attempts does not replace the failure",
 			tell: func(s story, now time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
 					retried(time.Minute)).RecordEvent("MODIFIED")
-				s.RecordLook("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
+				s.RecordEvaluation("create", verdict{Handler: create, Reason: execution.Asleep,
+					Until: now.Add(time.Minute)})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"retried with success": {
 			reason: "a later success replaces the failure",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 2, succeeded())
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 2, succeeded())
 			},
 			want: console.Handled, says: "attempt 2 succeeded",
 		},
 		"waiting": {
 			reason: "a handler that continues later without an error is waiting",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, waits(time.Hour))
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, waits(time.Hour))
 			},
 			want: console.Waiting, until: time.Hour, says: "attempt 1 waiting",
 		},
 		"waiting for others": {
 			reason: "a handler that waits for another one is waiting",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}, verdict{Handler: other, Why: execution.Awaiting})
+				s.RecordEvaluation("create", verdict{Handler: create},
+					verdict{Handler: otherCreateHandler, Reason: execution.DependencyUnfinished})
 				s.RecordCall(create, 1, succeeded())
 			},
 			want: console.Waiting, says: "skipped announce (awaiting others)",
@@ -130,24 +131,25 @@ func TestState(t *testing.T) {
 		"worst first": {
 			reason: "a permanent failure takes precedence over a retry",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}, verdict{Handler: other})
-				s.RecordCall(create, 1, failed()).RecordCall(other, 1, retried(time.Minute))
+				s.RecordEvaluation("create", verdict{Handler: create}, verdict{Handler: otherCreateHandler})
+				s.RecordCall(create, 1, failed()).RecordCall(otherCreateHandler, 1, retried(time.Minute))
 			},
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then quiet": {
 			reason: "a pass without changes does not replace the failure",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
-					failed()).RecordEvent("MODIFIED").RecordLook("noop")
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
+					failed()).RecordEvent("MODIFIED").RecordEvaluation("noop")
 			},
 			want: console.Failed, says: "attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then updated": {
 			reason: "a change that was handled replaces the failure of a superseded one",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
-				s.RecordLook("update", verdict{Handler: create, Why: execution.OtherReason}, verdict{Handler: update})
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+				s.RecordEvaluation("update", verdict{Handler: create, Reason: execution.OtherReason},
+					verdict{Handler: update})
 				s.RecordCall(update, 1, succeeded())
 			},
 			want: console.Handled, says: "called resize",
@@ -155,42 +157,43 @@ func TestState(t *testing.T) {
 		"retry given up": {
 			reason: "a retry ends if its change was undone",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("update", verdict{Handler: update}).RecordCall(update, 1,
-					retried(time.Minute)).RecordLook("noop")
+				s.RecordEvaluation("update", verdict{Handler: update}).RecordCall(update, 1,
+					retried(time.Minute)).RecordEvaluation("noop")
 			},
 			want: console.Handled, says: "no essential change",
 		},
 		"sub-handler": {
 			reason: "a failed sub-handler is retrying as long as its handler waits",
 			tell: func(s story, now time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(sub, 1, retried(time.Minute))
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(subHandler, 1, retried(time.Minute))
 				s.RecordCall(create, 1, waits(time.Minute)).RecordEvent("MODIFIED")
-				s.RecordLook("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
+				s.RecordEvaluation("create", verdict{Handler: create, Reason: execution.Asleep,
+					Until: now.Add(time.Minute)})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision/disk: attempt 1 failed; retrying",
 		},
 		"sub-handler, over": {
 			reason: "the success of its handler ends the failure of a sub-handler",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(sub, 1, failed()).RecordCall(create, 1,
-					succeeded())
-				s.RecordLook("noop")
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(subHandler, 1,
+					failed()).RecordCall(create, 1, succeeded())
+				s.RecordEvaluation("noop")
 			},
 			want: console.Handled, says: "no essential change",
 		},
 		"called again": {
 			reason: "a call in progress does not replace the failure before it",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
-				s.RecordLook("create", verdict{Handler: create})
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
+				s.RecordEvaluation("create", verdict{Handler: create})
 			},
 			want: console.Retrying, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"failed, then ticks": {
 			reason: "periodic calls do not replace the failure",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
-				s.RecordLook("background").RecordCall(timer, 1,
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+				s.RecordEvaluation("background").RecordCall(timer, 1,
 					waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
@@ -198,8 +201,8 @@ func TestState(t *testing.T) {
 		"handled, then ticks": {
 			reason: "periodic calls do not replace the last change",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
-				s.RecordLook("background").RecordCall(timer, 1,
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
+				s.RecordEvaluation("background").RecordCall(timer, 1,
 					waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
@@ -207,15 +210,16 @@ func TestState(t *testing.T) {
 		"failing tick": {
 			reason: "a failing tick is shown",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
-				s.RecordLook("background").RecordCall(timer, 4, retried(time.Minute))
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
+				s.RecordEvaluation("background").RecordCall(timer, 4, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
 		},
 		"after a restart": {
 			reason: "after a restart the outcome of the last change is unknown, even if a timer runs",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("background").RecordCall(timer, 1,
+				s.RecordEvent("LISTED").RecordEvaluation("noop").RecordEvaluation("background").RecordCall(timer,
+					1,
 					waits(time.Hour))
 			},
 			want: console.Unknown, says: "called backup",
@@ -223,16 +227,16 @@ func TestState(t *testing.T) {
 		"after a restart, updated": {
 			reason: "after a restart a new change is known",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("update",
+				s.RecordEvent("LISTED").RecordEvaluation("noop").RecordEvaluation("update",
 					verdict{Handler: update}).RecordCall(update, 1, succeeded())
-				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
+				s.RecordEvaluation("background").RecordCall(timer, 1, waits(time.Hour))
 			},
 			want: console.Handled, says: "called resize",
 		},
 		"after a restart, failing": {
 			reason: "after a restart an unfinished change continues",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("LISTED").RecordLook("create", verdict{Handler: create}).RecordCall(create, 5,
+				s.RecordEvent("LISTED").RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 5,
 					retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 5",
@@ -240,7 +244,7 @@ func TestState(t *testing.T) {
 		"blocked handler": {
 			reason: "a handler that cannot be called with the object blocks it",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("update", verdict{Handler: update, Why: execution.Blocked})
+				s.RecordEvaluation("update", verdict{Handler: update, Reason: execution.Blocked})
 			},
 			want: console.Blocked, says: "skipped resize (blocked)",
 		},
@@ -255,7 +259,7 @@ func TestState(t *testing.T) {
 		"throttled": {
 			reason: "an error of the framework takes precedence over outcomes of handlers",
 			tell: func(s story, now time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, failed())
 				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second))
 			},
 			want: console.Throttled, until: time.Second, says: "throttled until",
@@ -263,7 +267,7 @@ func TestState(t *testing.T) {
 		"throttled no more": {
 			reason: "an evaluation after the error ends the throttling",
 			tell: func(s story, now time.Time) {
-				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second)).RecordLook("create",
+				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second)).RecordEvaluation("create",
 					verdict{Handler: create})
 			},
 			want: console.Running, says: "selected provision",
@@ -271,26 +275,28 @@ func TestState(t *testing.T) {
 		"timer": {
 			reason: "a timer between two ticks is not waiting",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("noop").RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
+				s.RecordEvaluation("noop").RecordEvaluation("background").RecordCall(timer, 1, waits(time.Hour))
 			},
 			want: console.Handled, says: "called backup",
 		},
 		"daemon that failed": {
 			reason: "a failed daemon is retrying",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("noop").RecordCall(daemon, 3, retried(time.Minute)).RecordLook("noop")
+				s.RecordEvaluation("noop").RecordCall(daemon, 3, retried(time.Minute)).RecordEvaluation("noop")
 			},
 			want: console.Retrying, until: time.Minute, says: "called tail",
 		},
 		"event": {
 			reason: "an object with handlers of raw events only is handled",
-			tell:   func(s story, _ time.Time) { s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded()) },
-			want:   console.Handled, says: "called count",
+			tell: func(s story, _ time.Time) {
+				s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
+			},
+			want: console.Handled, says: "called count",
 		},
 		"gone": {
 			reason: "a deleted object is gone, whatever was due",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
+				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
 					retried(time.Minute)).RecordEvent("DELETED")
 			},
 			want: console.Gone, says: "retrying",
@@ -301,8 +307,8 @@ func TestState(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, now := journal.New(journal.RetentionLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"), now)
-				all := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects
-				if len(all) != 1 || all[0].State != c.want || !strings.Contains(all[0].Says, c.says) {
+				all := console.NewOverview(j).QueryView(console.Query{Limit: 9}).Objects
+				if len(all) != 1 || all[0].State != c.want || !strings.Contains(all[0].Text, c.says) {
 					t.Fatalf("%s: want %s with %q, got %+v", c.reason, c.want, c.says, all)
 				}
 				var until time.Duration
@@ -322,21 +328,21 @@ func sortedJournal() *journal.Journal {
 	j := journal.New(journal.RetentionLimits{})
 	of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 	tick := func() { time.Sleep(time.Second) }
-	of("late").RecordLook("create", verdict{Handler: create}).RecordCall(create, 2, retried(time.Hour))
+	of("late").RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 2, retried(time.Hour))
 	tick()
-	of("fine").RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
+	of("fine").RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
 	tick()
-	of("soon").RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
+	of("soon").RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 	tick()
-	of("lost").RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+	of("lost").RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, failed())
 	tick()
-	journaltest.StartStory(j, gadgets, "", "quiet").RecordLook("noop")
+	journaltest.StartStory(j, gadgets, "", "quiet").RecordEvaluation("noop")
 	tick()
 	of("gone").RecordEvent("DELETED")
 	return j
 }
 
-func names(v console.View) (all []string) {
+func objectNames(v console.View) (all []string) {
 	for _, o := range v.Objects {
 		all = append(all, o.Name)
 	}
@@ -353,27 +359,27 @@ func TestLook(t *testing.T) {
 		want     []string
 		matching int
 	}{
-		"all": {"without conditions all objects are returned, problems first", console.Query{Most: 9},
+		"all": {"without conditions all objects are returned, problems first", console.Query{Limit: 9},
 			[]string{"lost", "late", "soon", "gone", "quiet", "fine"}, 6},
-		"few":  {"a limit returns the first objects", console.Query{Most: 2}, []string{"lost", "late"}, 6},
+		"few":  {"a limit returns the first objects", console.Query{Limit: 2}, []string{"lost", "late"}, 6},
 		"none": {"a limit of zero returns the counts alone", console.Query{}, nil, 6},
-		"kind": {"a kind selects its objects", console.Query{Kind: "Gadget", Most: 9}, []string{"quiet"}, 1},
+		"kind": {"a kind selects its objects", console.Query{Kind: "Gadget", Limit: 9}, []string{"quiet"}, 1},
 		"state": {"a state selects its objects",
-			console.Query{State: console.Retrying, Most: 9}, []string{"late", "soon"}, 2},
+			console.Query{State: console.Retrying, Limit: 9}, []string{"late", "soon"}, 2},
 		"name": {"a text selects by name, in any letter case",
-			console.Query{Text: "DEFAULT/L", Most: 9}, []string{"lost", "late"}, 2},
+			console.Query{Text: "DEFAULT/L", Limit: 9}, []string{"lost", "late"}, 2},
 		"says": {"a text selects by the last decision",
-			console.Query{Text: journal.Failed, Most: 9}, []string{"lost"}, 1},
-		"both": {"several conditions must all match", console.Query{Text: "default", State: console.Gone, Most: 9},
+			console.Query{Text: journal.Failed, Limit: 9}, []string{"lost"}, 1},
+		"both": {"several conditions must all match", console.Query{Text: "default", State: console.Gone, Limit: 9},
 			[]string{"gone"}, 1},
-		"nothing": {"an unknown kind selects nothing", console.Query{Kind: "Nothing", Most: 9}, nil, 0},
+		"nothing": {"an unknown kind selects nothing", console.Query{Kind: "Nothing", Limit: 9}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				v := console.NewOverview(sortedJournal()).QueryView(c.query)
-				if diff := cmp.Diff(c.want, names(v)); diff != "" || v.Matching != c.matching {
-					t.Errorf("%s: %d match (-want, +got):\n%s", c.reason, v.Matching, diff)
+				if diff := cmp.Diff(c.want, objectNames(v)); diff != "" || v.MatchCount != c.matching {
+					t.Errorf("%s: %d match (-want, +got):\n%s", c.reason, v.MatchCount, diff)
 				}
 				states := map[console.ObjectCondition]int{
 					console.Failed: 1, console.Retrying: 2, console.Handled: 1, console.Unchanged: 1,
@@ -383,8 +389,8 @@ func TestLook(t *testing.T) {
 					t.Errorf("the counts of all objects differ (-want, +got):\n%s", diff)
 				}
 				kinds := map[string]int{"Widget.example.org": 5, "Gadget": 1}
-				if diff := cmp.Diff(kinds, v.Kinds); diff != "" || v.Known != 6 || v.Retrying != 2 {
-					t.Errorf("%d objects, %d retries, kinds (-want, +got):\n%s", v.Known, v.Retrying, diff)
+				if diff := cmp.Diff(kinds, v.Kinds); diff != "" || v.Total != 6 || v.RetryCount != 2 {
+					t.Errorf("%d objects, %d retries, kinds (-want, +got):\n%s", v.Total, v.RetryCount, diff)
 				}
 			})
 		})

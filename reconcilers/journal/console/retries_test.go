@@ -17,12 +17,12 @@ func TestRetries(t *testing.T) {
 		began := time.Now().UTC()
 		soon, late := began.Add(62*time.Second), began.Add(time.Hour)
 		want := []console.Retry{
-			{Kind: "Widget.example.org", Namespace: "default", Name: "soon", Handler: "provision", On: "create",
+			{Kind: "Widget.example.org", Namespace: "default", Name: "soon", Handler: "provision", Purpose: "create",
 				Attempt: 1, Error: "no quota", Until: &soon},
-			{Kind: "Widget.example.org", Namespace: "default", Name: "late", Handler: "provision", On: "create",
+			{Kind: "Widget.example.org", Namespace: "default", Name: "late", Handler: "provision", Purpose: "create",
 				Attempt: 2, Error: "no quota", Until: &late},
 		}
-		got := console.NewOverview(sortedJournal()).QueryView(console.Query{Kind: "Gadget", Most: 9}).Retries
+		got := console.NewOverview(sortedJournal()).QueryView(console.Query{Kind: "Gadget", Limit: 9}).Retries
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the retries differ (-want, +got):\n%s", diff)
 		}

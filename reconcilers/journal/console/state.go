@@ -48,41 +48,41 @@ func AllStates() []ObjectCondition {
 }
 
 // problems is the number of states that need the attention of a user. They come first in the order.
-const problems = 4
+const problemStateCount = 4
 
 // IsProblem reports whether the object needs the attention of a user.
-func (s ObjectCondition) IsProblem() bool { return s.severityRank() < problems }
+func (s ObjectCondition) IsProblem() bool { return s.severityRank() < problemStateCount }
 
 // severityRank returns the position of a problem among the states. All other states have the same severity.
 func (s ObjectCondition) severityRank() int {
 	if at := slices.Index(AllStates(), s); at >= 0 {
-		return min(at, problems)
+		return min(at, problemStateCount)
 	}
-	return problems
+	return problemStateCount
 }
 
-// course computes the state of an object from its entries, which must be added in the order of time.
-type course struct {
+// stateTracker computes the state of an object from its entries, which must be added in the order of time.
+type stateTracker struct {
 	gone bool
-	// before is true if the object existed before this process, and its kind has change handlers.
-	before   bool
-	handlers []*handler
-	called   bool           // a change handler was called
-	hold     *journal.Entry // nil if the object was handled after it
-	decision *journal.Entry // the last entry about a change that concerned a handler
-	routine  *journal.Entry // the last call for a raw event or a child, or in the background
-	quiet    *journal.Entry // the last look that concerned no handler
-	last     *journal.Entry
+	// existedBefore is true if the object existed before this process, and its kind has change handlers.
+	existedBefore    bool
+	handlers         []*handler
+	hasCalledHandler bool           // a change handler was called
+	hold             *journal.Entry // nil if the object was handled after it
+	decision         *journal.Entry // the last entry about a change that concerned a handler
+	routineCall      *journal.Entry // the last call for a raw event or a child, or in the background
+	quietEvaluation  *journal.Entry // the last look that concerned no handler
+	lastEntry        *journal.Entry
 }
 
 // handler is the state of one handler. The empty state has no pending work.
 type handler struct {
-	id, on  string
-	state   ObjectCondition
-	until   *time.Time
-	attempt *journal.AttemptEntry
-	// by is the entry that caused the state, and since is the beginning of the state.
-	by    *journal.Entry
+	id, purpose string
+	state       ObjectCondition
+	until       *time.Time
+	attempt     *journal.AttemptEntry
+	// entry is the entry that caused the state, and since is the beginning of the state.
+	entry *journal.Entry
 	since time.Time
 }
 
@@ -92,8 +92,8 @@ func (h *handler) changeState(state ObjectCondition, by *journal.Entry) {
 	if h.state != state {
 		h.since = firstTime(by)
 	}
-	if h.state != state || h.by.Attempt == nil || by.Attempt != nil {
-		h.by = by
+	if h.state != state || h.entry.Attempt == nil || by.Attempt != nil {
+		h.entry = by
 	}
 	h.state = state
 }
@@ -107,28 +107,28 @@ func firstTime(e *journal.Entry) time.Time {
 }
 
 // addEntry adds an entry.
-func (c *course) addEntry(e *journal.Entry) {
-	c.last = e
+func (c *stateTracker) addEntry(e *journal.Entry) {
+	c.lastEntry = e
 	switch {
 	case e.Hold != nil:
 		c.hold = e
 	case e.Attempt != nil:
 		// A handler was called, so the object is not held any more.
 		c.hold = nil
-		h := c.handlerFor(e.Attempt.Handler, e.Attempt.On)
+		h := c.handlerFor(e.Attempt.Handler, e.Attempt.Purpose)
 		if h.addAttempt(e); h.isOfChanges() {
-			c.decision, c.called = e, true
+			c.decision, c.hasCalledHandler = e, true
 		} else {
-			c.routine = e
+			c.routineCall = e
 		}
-	case e.Look != nil:
-		c.addLook(e)
+	case e.Evaluation != nil:
+		c.addEvaluation(e)
 	}
 }
 
-// addLook adds the decisions of a pass.
-func (c *course) addLook(e *journal.Entry) {
-	look := e.Look
+// addEvaluation adds the decisions of a pass.
+func (c *stateTracker) addEvaluation(e *journal.Entry) {
+	look := e.Evaluation
 	ofChanges := look.IsOfChange()
 	// A raw event is delivered even while the object is held.
 	if look.Reason != "event" {
@@ -139,7 +139,7 @@ func (c *course) addLook(e *journal.Entry) {
 	if ofChanges && slices.ContainsFunc(look.Verdicts, concernsHandler) {
 		c.decision = e
 	} else {
-		c.quiet = e
+		c.quietEvaluation = e
 	}
 	if !ofChanges {
 		return
@@ -155,14 +155,15 @@ func (c *course) addLook(e *journal.Entry) {
 	}
 	for i := range look.Verdicts {
 		v := &look.Verdicts[i]
-		c.handlerFor(v.Handler, v.On).addVerdict(v, e)
+		c.handlerFor(v.Handler, v.Purpose).addVerdict(v, e)
 	}
 }
 
 // concernsHandler reports whether the handler is selected for the change, even if it is not called now.
 func concernsHandler(v journal.HandlerVerdict) bool {
-	switch execution.Why(v.Why) {
-	case "", execution.Asleep, execution.Awaiting, execution.NotPicked, execution.Blocked, execution.Missed,
+	switch execution.SkipReason(v.Reason) {
+	case "", execution.Asleep, execution.DependencyUnfinished, execution.NotPicked, execution.Blocked,
+		execution.DependencyFailed,
 		execution.Exceeded:
 		return true
 	}
@@ -170,20 +171,20 @@ func concernsHandler(v journal.HandlerVerdict) bool {
 }
 
 // handlerFor returns the state of the handler, and creates it at its first entry.
-func (c *course) handlerFor(id, on string) *handler {
+func (c *stateTracker) handlerFor(id, on string) *handler {
 	for _, h := range c.handlers {
-		if h.id == id && h.on == on {
+		if h.id == id && h.purpose == on {
 			return h
 		}
 	}
-	h := &handler{id: id, on: on}
+	h := &handler{id: id, purpose: on}
 	c.handlers = append(c.handlers, h)
 	return h
 }
 
 // isOfChanges reports whether the handler runs until it has finished a change. All other handlers run repeatedly.
 func (h *handler) isOfChanges() bool {
-	switch h.on {
+	switch h.purpose {
 	case "event", "child", "daemon", "timer":
 		return false
 	}
@@ -193,12 +194,12 @@ func (h *handler) isOfChanges() bool {
 // isObsoleteAfter reports whether the look is about another change than the handler's last call, so that its state is
 // obsolete. A permanent failure remains: another change does not repair it. Sub-handlers have no verdicts of their own;
 // their state is obsolete if the look concerns no handler at all.
-func (h *handler) isObsoleteAfter(look *journal.Look) bool {
-	if h.on == "sub-handler" {
+func (h *handler) isObsoleteAfter(look *journal.Evaluation) bool {
+	if h.purpose == "sub-handler" {
 		return !slices.ContainsFunc(look.Verdicts, concernsHandler)
 	}
 	return h.state != Failed && !slices.ContainsFunc(look.Verdicts, func(v journal.HandlerVerdict) bool {
-		return v.Handler == h.id && v.On == h.on
+		return v.Handler == h.id && v.Purpose == h.purpose
 	})
 }
 
@@ -229,7 +230,7 @@ func (h *handler) addAttempt(e *journal.Entry) {
 // the state Retrying until a call succeeds.
 func (h *handler) addVerdict(v *journal.HandlerVerdict, e *journal.Entry) {
 	h.until = nil
-	switch execution.Why(v.Why) {
+	switch execution.SkipReason(v.Reason) {
 	case "":
 		if h.state != Retrying {
 			h.changeState(Running, e)
@@ -238,11 +239,11 @@ func (h *handler) addVerdict(v *journal.HandlerVerdict, e *journal.Entry) {
 		if h.until = v.Until; h.state != Retrying {
 			h.changeState(Waiting, e)
 		}
-	case execution.Awaiting, execution.NotPicked:
+	case execution.DependencyUnfinished, execution.NotPicked:
 		h.changeState(Waiting, e)
 	case execution.Blocked:
 		h.changeState(Blocked, e)
-	case execution.Missed, execution.Exceeded:
+	case execution.DependencyFailed, execution.Exceeded:
 		h.changeState(Failed, e)
 	case execution.Finished:
 		// A handler that failed permanently also counts as finished, but the failure must remain visible.
@@ -254,82 +255,82 @@ func (h *handler) addVerdict(v *journal.HandlerVerdict, e *journal.Entry) {
 	}
 }
 
-// standing is the state of an object with its explanation.
-type standing struct {
+// explainedState is the state of an object with its explanation.
+type explainedState struct {
 	state ObjectCondition
 	until *time.Time     // time of the operator's next action
-	by    *journal.Entry // the entry that explains the state; nil without entries
+	entry *journal.Entry // the entry that explains the state; nil without entries
 	since time.Time      // beginning of the state, or time of the decision
-	// lasts is true if since is the beginning of a continuing activity. Later entries then do not move it.
-	lasts bool
+	// isContinuing is true if since is the beginning of a continuing activity. Later entries then do not move it.
+	isContinuing bool
 }
 
-// currentStanding returns the state of the object after all entries.
-func (c *course) currentStanding() standing {
+// currentState returns the state of the object after all entries.
+func (c *stateTracker) currentState() explainedState {
 	switch {
 	case c.gone:
-		return c.settledStanding(Gone)
-	case c.hold != nil && c.hold.Hold.Why == journal.HeldBlocked:
-		return standing{Blocked, nil, c.hold, firstTime(c.hold), true}
-	case c.hold != nil && c.hold.Hold.Why == journal.HeldFailure:
-		return standing{Failed, nil, c.hold, firstTime(c.hold), true}
-	case c.hold != nil && c.hold.Hold.Why == journal.HeldPaused:
-		return standing{Paused, nil, c.hold, firstTime(c.hold), true}
+		return c.settledState(Gone)
+	case c.hold != nil && c.hold.Hold.Reason == journal.HeldBlocked:
+		return explainedState{Blocked, nil, c.hold, firstTime(c.hold), true}
+	case c.hold != nil && c.hold.Hold.Reason == journal.HeldFailure:
+		return explainedState{Failed, nil, c.hold, firstTime(c.hold), true}
+	case c.hold != nil && c.hold.Hold.Reason == journal.HeldPaused:
+		return explainedState{Paused, nil, c.hold, firstTime(c.hold), true}
 	case c.hold != nil:
-		return standing{Throttled, c.hold.Hold.Until, c.hold, firstTime(c.hold), true}
+		return explainedState{Throttled, c.hold.Hold.Until, c.hold, firstTime(c.hold), true}
 	}
 	// Find the most severe state of any handler, with the earliest beginning and the earliest next action among the
 	// handlers in it.
 	for _, state := range AllStates() {
-		var found standing
+		var found explainedState
 		for _, h := range c.handlers {
 			if h.state != state {
 				continue
 			}
 			until := earlierTime(found.until, h.until)
-			if found.by == nil || h.since.Before(found.since) {
-				found = standing{state: state, by: h.by, since: h.since, lasts: true}
+			if found.entry == nil || h.since.Before(found.since) {
+				found = explainedState{state: state, entry: h.entry, since: h.since, isContinuing: true}
 			}
 			found.until = until
 		}
-		if found.by != nil {
+		if found.entry != nil {
 			return found
 		}
 	}
 	// No handler has pending work.
 	switch {
-	case c.called:
-		return c.settledStanding(Handled)
-	case c.before:
-		return c.settledStanding(Unknown)
-	case c.routine != nil:
-		return c.settledStanding(Handled)
-	case c.decision != nil || c.quiet != nil:
-		return c.settledStanding(Unchanged)
+	case c.hasCalledHandler:
+		return c.settledState(Handled)
+	case c.existedBefore:
+		return c.settledState(Unknown)
+	case c.routineCall != nil:
+		return c.settledState(Handled)
+	case c.decision != nil || c.quietEvaluation != nil:
+		return c.settledState(Unchanged)
 	default:
-		return c.settledStanding(Seen)
+		return c.settledState(Seen)
 	}
 }
 
-// settledStanding returns the state of an object without pending work. Periodic calls only explain it if there is no
+// settledState returns the state of an object without pending work. Periodic calls only explain it if there is no
 // decision about a change.
-func (c *course) settledStanding(state ObjectCondition) standing {
+func (c *stateTracker) settledState(state ObjectCondition) explainedState {
 	switch {
 	case c.decision != nil:
-		return standing{state: state, by: c.decision, since: c.decision.At}
-	case c.routine != nil:
-		return standing{state, nil, c.routine, firstTime(c.routine), true}
-	case c.quiet != nil:
-		return standing{state, nil, c.quiet, firstTime(c.quiet), true}
-	case c.last != nil:
-		return standing{state: state, by: c.last, since: c.last.At}
+		return explainedState{state: state, entry: c.decision, since: c.decision.At}
+	case c.routineCall != nil:
+		return explainedState{state, nil, c.routineCall, firstTime(c.routineCall), true}
+	case c.quietEvaluation != nil:
+		return explainedState{state, nil, c.quietEvaluation, firstTime(c.quietEvaluation), true}
+	case c.lastEntry != nil:
+		return explainedState{state: state, entry: c.lastEntry, since: c.lastEntry.At}
 	default:
-		return standing{state: state}
+		return explainedState{state: state}
 	}
 }
 
 // retryingHandlers returns the handlers that failed and will be called again.
-func (c *course) retryingHandlers() (waiting []*handler) {
+func (c *stateTracker) retryingHandlers() (waiting []*handler) {
 	if c.gone {
 		return nil
 	}

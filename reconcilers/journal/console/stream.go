@@ -13,9 +13,9 @@ import (
 
 const (
 	// mostStreams limits the number of open pages, as each costs a goroutine and regular work.
-	mostStreams = 16
+	maxStreams = 16
 	// mostRows limits the number of objects, and of retries, that a page shows.
-	mostRows = 100
+	maxRows = 100
 	// interval is the time between two checks for changes.
 	interval = time.Second
 	// heartbeat is the longest time without an event. A client without an event for longer can assume that the
@@ -28,7 +28,7 @@ const (
 
 // operator is the state of the operator, apart from its objects.
 type operator struct {
-	journal.Standing
+	journal.OperatorState
 	Peers []attendance.Peer `json:"peers"`
 }
 
@@ -37,7 +37,7 @@ type operator struct {
 func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 	query := Query{
 		Kind: r.URL.Query().Get("kind"), State: ObjectCondition(r.URL.Query().Get("state")),
-		Text: r.URL.Query().Get("text"), Most: mostRows,
+		Text: r.URL.Query().Get("text"), Limit: maxRows,
 	}
 	// The pattern "GET" of the mux also matches HEAD requests, which must not start a stream.
 	if r.Method != http.MethodGet {
@@ -49,11 +49,11 @@ func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 		// Keep the place until the client leaves.
 		defer func() { <-c.streams }()
 	default:
-		http.Error(w, fmt.Sprintf("%d pages are open already: close one of them", mostStreams),
+		http.Error(w, fmt.Sprintf("%d pages are open already: close one of them", maxStreams),
 			http.StatusServiceUnavailable)
 		return
 	}
-	s := &stream{to: w, control: http.NewResponseController(w)}
+	s := &stream{writer: w, control: http.NewResponseController(w)}
 	// The server limits the time of requests, but a stream has no end. If the deadline cannot be changed, there is
 	// none.
 	_ = s.control.SetReadDeadline(time.Time{})
@@ -74,7 +74,7 @@ func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // sendChanges sends the parts of the state that have changed since the last call.
 func (c *Console) sendChanges(s *stream, query Query) error {
-	now := operator{Standing: c.journal.OperatorState(), Peers: []attendance.Peer{}}
+	now := operator{OperatorState: c.journal.OperatorState(), Peers: []attendance.Peer{}}
 	if c.peers != nil {
 		now.Peers = append(now.Peers, c.peers()...)
 	}
@@ -93,7 +93,7 @@ func (c *Console) sendChanges(s *stream, query Query) error {
 
 // stream is the connection to one page.
 type stream struct {
-	to                http.ResponseWriter
+	writer            http.ResponseWriter
 	control           *http.ResponseController
 	operator, objects []byte // the data that were sent last
 	sent              time.Time
@@ -116,7 +116,7 @@ func (s *stream) sendIfChanged(event string, last *[]byte, what any) error {
 func (s *stream) writeEvent(event string, data []byte) error {
 	s.sent = time.Now()
 	_ = s.control.SetWriteDeadline(s.sent.Add(writeTimeout)) // if it cannot be set, there is none
-	if _, err := fmt.Fprintf(s.to, "event: %s\ndata: %s\n\n", event, data); err != nil {
+	if _, err := fmt.Fprintf(s.writer, "event: %s\ndata: %s\n\n", event, data); err != nil {
 		return fmt.Errorf("sending the event %s: %w", event, err)
 	}
 	return s.control.Flush()

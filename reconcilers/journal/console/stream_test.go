@@ -21,16 +21,16 @@ import (
 // client is one end of a connection in virtual time.
 type client struct {
 	http.ResponseWriter
-	stuck    bool // it does not receive anything
-	deadline time.Time
-	read     *time.Time // the deadline for its requests
+	stuck        bool // it does not receive anything
+	deadline     time.Time
+	readDeadline *time.Time // the deadline for its requests
 
-	mu  sync.Mutex
-	got []byte
+	mu       sync.Mutex
+	received []byte
 }
 
 func (c *client) SetWriteDeadline(at time.Time) error { c.deadline = at; return nil }
-func (c *client) SetReadDeadline(at time.Time) error  { c.read = &at; return nil }
+func (c *client) SetReadDeadline(at time.Time) error  { c.readDeadline = &at; return nil }
 func (c *client) Flush()                              {}
 func (c *client) Write(data []byte) (int, error) {
 	if c.stuck {
@@ -42,18 +42,18 @@ func (c *client) Write(data []byte) (int, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.got = append(c.got, data...)
+	c.received = append(c.received, data...)
 	return len(data), nil
 }
 
-// take returns the names of the events received since the last call.
-func (c *client) take() (all []string) {
+// takeEventNames returns the names of the events received since the last call.
+func (c *client) takeEventNames() (all []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, found := range regexp.MustCompile(`(?m)^event: (.*)$`).FindAllSubmatch(c.got, -1) {
+	for _, found := range regexp.MustCompile(`(?m)^event: (.*)$`).FindAllSubmatch(c.received, -1) {
 		all = append(all, string(found[1]))
 	}
-	c.got = nil
+	c.received = nil
 	return all
 }
 
@@ -86,7 +86,7 @@ func TestPace(t *testing.T) {
 		synctest.Wait()
 		after := func(when string, wait time.Duration, want ...string) {
 			t.Helper()
-			if diff := cmp.Diff(want, c.take()); diff != "" {
+			if diff := cmp.Diff(want, c.takeEventNames()); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", when, diff)
 			}
 			time.Sleep(wait)
@@ -102,8 +102,8 @@ func TestPace(t *testing.T) {
 		after("a quiet minute later", 0, "objects", "beat", "beat", "beat")
 		cancel()
 		<-ended
-		if c.read == nil || !c.read.IsZero() {
-			t.Errorf("the read deadline of the server is not removed for a stream: %v", c.read)
+		if c.readDeadline == nil || !c.readDeadline.IsZero() {
+			t.Errorf("the read deadline of the server is not removed for a stream: %v", c.readDeadline)
 		}
 	})
 }
@@ -118,11 +118,11 @@ func TestHeartbeat(t *testing.T) {
 		page := console.New(journal.New(journal.RetentionLimits{}), nil)
 		go page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil).WithContext(ctx))
 		synctest.Wait()
-		c.take()
+		c.takeEventNames()
 		for _, want := range []string{"beat", "beat"} {
 			time.Sleep(15 * time.Second)
 			synctest.Wait()
-			if diff := cmp.Diff([]string{want}, c.take()); diff != "" {
+			if diff := cmp.Diff([]string{want}, c.takeEventNames()); diff != "" {
 				t.Errorf("after 15 quiet seconds (-want, +got):\n%s", diff)
 			}
 		}

@@ -24,7 +24,7 @@ func NewHandler(id, on string) *handlers.Handler {
 	case "event":
 		h.Family = handlers.Watching
 	case "daemon", "timer":
-		h.Family, h.Background = handlers.Spawning, &handlers.BackgroundOptions{Daemon: on == "daemon"}
+		h.Family, h.Background = handlers.Background, &handlers.BackgroundOptions{Daemon: on == "daemon"}
 	case "sub-handler":
 		// A sub-handler is recognized by its root.
 		h.Root = "root"
@@ -36,9 +36,9 @@ func NewHandler(id, on string) *handlers.Handler {
 	return h
 }
 
-// WithDemand adds a filter to the handler, with the words of its registration, and returns the handler.
-func WithDemand(h *handlers.Handler, words string) *handlers.Handler {
-	h.Words.Filters = append(h.Words.Filters, requirements.Criterion{Text: words})
+// WithRequirement adds a filter to the handler, with the words of its registration, and returns the handler.
+func WithRequirement(h *handlers.Handler, words string) *handlers.Handler {
+	h.FilterDescriptions.Filters = append(h.FilterDescriptions.Filters, requirements.Criterion{Text: words})
 	return h
 }
 
@@ -59,7 +59,7 @@ func ServedKind(j *journal.Journal, r discovery.Resource, own ...*handlers.Handl
 }
 
 // Story records a sequence of entries for one object. Its methods return the Story, so that calls can be chained.
-type Story struct{ of journal.ObjectJournal }
+type Story struct{ object journal.ObjectJournal }
 
 // StartStory starts the story of an object. Its uid is derived from its name.
 func StartStory(j *journal.Journal, r discovery.Resource, namespace, name string) Story {
@@ -69,35 +69,35 @@ func StartStory(j *journal.Journal, r discovery.Resource, namespace, name string
 
 // RecordEvent records an event of the watch with this type.
 func (s Story) RecordEvent(eventType string) Story {
-	s.of.RecordEvent(eventType, "7")
+	s.object.RecordEvent(eventType, "7")
 	return s
 }
 
-// LookVerdict is the decision of a look about a handler.
-type LookVerdict struct {
+// EvaluationVerdict is the decision of a look about a handler.
+type EvaluationVerdict struct {
 	Handler *handlers.Handler
-	// Why is the reason why the handler is not called; empty means that it is called.
-	Why execution.Why
+	// Reason is the reason why the handler is not called; empty means that it is called.
+	Reason execution.SkipReason
 	// Until is the time when the handler is due, if it is asleep.
 	Until time.Time
 }
 
-// RecordLook records a look with these verdicts. The reason is that of a cause, or "background".
-func (s Story) RecordLook(reason string, verdicts ...LookVerdict) Story {
+// RecordEvaluation records a look with these verdicts. The reason is that of a cause, or "background".
+func (s Story) RecordEvaluation(reason string, verdicts ...EvaluationVerdict) Story {
 	c := &cause.Cause{Reason: cause.Reason(reason)}
 	// An update needs a diff, because the look shows changed paths.
 	if c.Reason == cause.Update {
 		c.Diff = diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(2)}}
 	}
 	// Background handlers have their own kind of look.
-	look := s.of.StartLook(c)
+	look := s.object.StartEvaluation(c)
 	if reason == "background" {
-		look = s.of.StartBackgroundLook(c)
+		look = s.object.StartBackgroundEvaluation(c)
 	}
 	for _, v := range verdicts {
 		// The operands fit a handler for creations; other reasons ignore them.
 		look.AddVerdict(v.Handler, execution.Stop{
-			By: "Test", Why: v.Why, Until: v.Until, Expected: cause.Create, Found: c.Reason,
+			Adapter: "Test", Reason: v.Reason, Until: v.Until, Expected: cause.Create, Found: c.Reason,
 		})
 	}
 	look.AddToJournal()
@@ -107,34 +107,34 @@ func (s Story) RecordLook(reason string, verdicts ...LookVerdict) Story {
 // RecordCall records a call of a handler with the given number of the attempt and outcome.
 func (s Story) RecordCall(h *handlers.Handler, number int, outcome execution.Outcome) Story {
 	// Retry counts from 0, so the first attempt is number 1.
-	s.of.RecordAttempt(&execution.Attempt{
-		Call: handlers.Invocation{Handler: h, Retry: number - 1}, Outcome: outcome, Took: time.Second,
+	s.object.RecordAttempt(&execution.Attempt{
+		Call: handlers.Invocation{Handler: h, Retry: number - 1}, Outcome: outcome, Duration: time.Second,
 	})
 	return s
 }
 
 // RecordHold records why the object is not handled, with one of the constants of package journal.
 func (s Story) RecordHold(why string, err error, until time.Time) Story {
-	s.of.RecordHold(why, err, until)
+	s.object.RecordHold(why, err, until)
 	return s
 }
 
 // FakeOperator is a journal.Live with a state that the test sets. Any goroutine may use it.
 type FakeOperator struct {
-	mu  sync.Mutex
-	now journal.Standing
+	mu    sync.Mutex
+	state journal.OperatorState
 }
 
 // SetState replaces the state.
-func (o *FakeOperator) SetState(now journal.Standing) {
+func (o *FakeOperator) SetState(now journal.OperatorState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.now = now
+	o.state = now
 }
 
 // OperatorState returns the state that was set last.
-func (o *FakeOperator) OperatorState() journal.Standing {
+func (o *FakeOperator) OperatorState() journal.OperatorState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.now
+	return o.state
 }

@@ -37,10 +37,10 @@ func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 }
 
 // OperatorState returns the state of a running operator that serves the kind, without handlers.
-func (r *Reader) OperatorState() journal.Standing {
+func (r *Reader) OperatorState() journal.OperatorState {
 	served := r.Kind.ServedKind(r.resource, nil)
 	served.Namespaces = []string{""}
-	return journal.Standing{Running: true, Kinds: []journal.ServedKind{served}}
+	return journal.OperatorState{Running: true, Kinds: []journal.ServedKind{served}}
 }
 
 // EntryLines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so
@@ -64,24 +64,24 @@ func entryLine(e journal.Entry) string {
 	switch {
 	case e.Event != nil:
 		text = fmt.Sprintf("event %s %s", e.Event.Type, e.Event.Version)
-	case e.Look != nil:
-		text = lookLine(e)
+	case e.Evaluation != nil:
+		text = evaluationLine(e)
 	case e.Attempt != nil:
 		a := e.Attempt
-		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number,
+		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.Purpose, a.Number,
 			a.Outcome) + errorSuffix(a.Error)
 		if a.Next != nil {
 			// A delay, because points in time differ between test runs.
 			text += fmt.Sprintf(", again after %s", a.Next.Sub(e.At))
 		}
 	case e.Write != nil:
-		text = fmt.Sprintf("write %s", strings.Join(e.Write.What, " "))
-		if e.Write.By != "" {
-			text += " by " + e.Write.By
+		text = fmt.Sprintf("write %s", strings.Join(e.Write.Paths, " "))
+		if e.Write.Origin != "" {
+			text += " by " + e.Write.Origin
 		}
 		text += errorSuffix(e.Write.Error)
 	case e.Hold != nil:
-		text = "hold, " + e.Hold.Why + errorSuffix(e.Hold.Error)
+		text = "hold, " + e.Hold.Reason + errorSuffix(e.Hold.Error)
 		if e.Hold.Until != nil {
 			text += fmt.Sprintf(", until after %s", e.Hold.Until.Sub(e.At))
 		}
@@ -100,25 +100,25 @@ func errorSuffix(err string) string {
 	return ": " + err
 }
 
-// lookLine formats a look with its verdicts.
-func lookLine(e journal.Entry) string {
-	text := strings.TrimSpace("look " + e.Look.Reason + " " + e.Look.Type)
-	if e.Look.Initial {
+// evaluationLine formats a look with its verdicts.
+func evaluationLine(e journal.Entry) string {
+	text := strings.TrimSpace("look " + e.Evaluation.Reason + " " + e.Evaluation.Type)
+	if e.Evaluation.Initial {
 		text += ", initial"
 	}
-	if len(e.Look.Changed) > 0 {
-		text += " of " + strings.Join(e.Look.Changed, " ")
+	if len(e.Evaluation.ChangedPaths) > 0 {
+		text += " of " + strings.Join(e.Evaluation.ChangedPaths, " ")
 	}
-	if e.Look.Dropped != "" {
-		text += ", dropped as " + e.Look.Dropped
+	if e.Evaluation.DroppedReason != "" {
+		text += ", dropped as " + e.Evaluation.DroppedReason
 	}
-	if e.Look.Unnoticed != "" {
+	if e.Evaluation.UnnoticedState != "" {
 		text += ", unnoticed"
 	}
-	for _, v := range e.Look.Verdicts {
+	for _, v := range e.Evaluation.Verdicts {
 		text += "; " + v.Handler
-		if v.Why != "" {
-			text += " not: " + v.By + " says " + v.Why
+		if v.Reason != "" {
+			text += " not: " + v.Adapter + " says " + v.Reason
 		}
 		if v.Until != nil {
 			text += fmt.Sprintf(", until after %s", v.Until.Sub(e.At))

@@ -16,7 +16,7 @@ type Object struct {
 	// Text is its JSON, as the API server sends it.
 	Text []byte
 
-	edited []byte // the same after a change of one string, deep in the specification
+	changedText []byte // the same after a change of one string, deep in the specification
 }
 
 var (
@@ -26,16 +26,16 @@ var (
 	pod []byte
 
 	// CustomResource is a Database of the group example.org, of 2 KiB.
-	CustomResource = made("CustomResource", database, "200Gi", "400Gi")
+	CustomResource = newObject("CustomResource", database, "200Gi", "400Gi")
 	// Pod is of two containers with 15 environment variables each, of 2.3 KB.
-	Pod = made("Pod", pod, "production", "acceptance")
+	Pod = newObject("Pod", pod, "production", "acceptance")
 
 	// All are these two.
 	All = []Object{CustomResource, Pod}
 )
 
-// made takes the text without what makes it readable.
-func made(name string, readable []byte, value, another string) Object {
+// newObject takes the text without what makes it readable.
+func newObject(name string, readable []byte, value, another string) Object {
 	var text bytes.Buffer
 	if err := json.Compact(&text, readable); err != nil {
 		panic(fmt.Errorf("the embedded object %s: %w", name, err)) // looked at by a test
@@ -45,12 +45,12 @@ func made(name string, readable []byte, value, another string) Object {
 
 // Tree decodes the object as a client does. Each call gives a tree of its own, so that nothing is equal just for being
 // the same.
-func (o Object) Tree() map[string]any { return decoded(o.Name, o.Text) }
+func (o Object) Tree() map[string]any { return decodeTree(o.Name, o.Text) }
 
 // Changed returns Tree with one changed string.
-func (o Object) Changed() map[string]any { return decoded(o.Name, o.edited) }
+func (o Object) Changed() map[string]any { return decodeTree(o.Name, o.changedText) }
 
-func decoded(name string, text []byte) (tree map[string]any) {
+func decodeTree(name string, text []byte) (tree map[string]any) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &tree); err != nil {
 		panic(fmt.Errorf("decoding the object %s: %w", name, err)) // looked at by a test
 	}

@@ -10,11 +10,11 @@ import (
 // TestSizes requires the documented sizes of the objects, because figures depend on them.
 func TestSizes(t *testing.T) {
 	for _, tc := range []struct {
-		object      objects.Object
-		least, most int
+		object             objects.Object
+		minBytes, maxBytes int
 	}{{objects.CustomResource, 2000, 2100}, {objects.Pod, 2250, 2400}} {
-		if got := len(tc.object.Text); got < tc.least || got > tc.most {
-			t.Errorf("%s has %d bytes of JSON, want %d to %d", tc.object.Name, got, tc.least, tc.most)
+		if got := len(tc.object.Text); got < tc.minBytes || got > tc.maxBytes {
+			t.Errorf("%s has %d bytes of JSON, want %d to %d", tc.object.Name, got, tc.minBytes, tc.maxBytes)
 		}
 	}
 	spec := objects.Pod.Tree()["spec"].(map[string]any)

@@ -8,15 +8,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/browser"
 )
 
-const live = "document.getElementById('connection').textContent === 'Live'"
+const isLiveScript = "document.getElementById('connection').textContent === 'Live'"
 
 // rows is how many objects are shown.
-const rows = "document.querySelectorAll('#objects tbody tr').length"
+const rowCountScript = "document.querySelectorAll('#objects tbody tr').length"
 
-func open(t *testing.T, w *world, view browser.View) *browser.Page {
+func open(t *testing.T, w *harness, view browser.View) *browser.Page {
 	t.Helper()
 	p := browser.Open(t, w.url, view)
-	p.Wait(live)
+	p.Wait(isLiveScript)
 	return p
 }
 
@@ -33,11 +33,11 @@ func text(p *browser.Page, selector string) (found string) {
 // What the page looks like, by day and by night, and on a narrow window: with objects in all states.
 func TestPictures(t *testing.T) {
 	for name, view := range map[string]browser.View{
-		"light": {Height: 1550}, "dark": {Height: 1550, Dark: true}, "narrow": {Width: 480, Height: 900},
+		"light": {Height: 1550}, "dark": {Height: 1550, PrefersDark: true}, "narrow": {Width: 480, Height: 900},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := open(t, populated(t), view)
-			p.Wait(rows + " === 11")
+			p := open(t, newPopulatedHarness(t), view)
+			p.Wait(rowCountScript + " === 11")
 			p.CheckAccessibility()
 			p.Screenshot(name)
 		})
@@ -46,10 +46,10 @@ func TestPictures(t *testing.T) {
 
 // The explanation of an object, opened by the keyboard.
 func TestExplanation(t *testing.T) {
-	for name, view := range map[string]browser.View{"explained": {}, "explained-dark": {Dark: true}} {
+	for name, view := range map[string]browser.View{"explained": {}, "explained-dark": {PrefersDark: true}} {
 		t.Run(name, func(t *testing.T) {
-			p := open(t, populated(t), view)
-			p.Wait(rows + " === 11")
+			p := open(t, newPopulatedHarness(t), view)
+			p.Wait(rowCountScript + " === 11")
 			var focused bool
 			p.Read(focusOn("shop/users"), &focused)
 			p.Press("Enter")
@@ -66,15 +66,15 @@ func TestExplanation(t *testing.T) {
 // TestStandings shows the first line of a paused operator, of an inactive one, and of one that waits for indices.
 func TestStandings(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*journal.Standing)
+		change func(*journal.OperatorState)
 		want   string
 	}{
-		"paused": {func(s *journal.Standing) { s.Paused, s.Kinds = true, nil }, "Paused by a peer"},
-		"idle":   {func(s *journal.Standing) { s.Running = false }, "Not active: it is starting or exiting"},
-		"index":  {func(s *journal.Standing) { s.Waiting = []string{"pods.v1"} }, "Waiting for indices"},
+		"paused": {func(s *journal.OperatorState) { s.Paused, s.Kinds = true, nil }, "Paused by a peer"},
+		"idle":   {func(s *journal.OperatorState) { s.Running = false }, "Not active: it is starting or exiting"},
+		"index":  {func(s *journal.OperatorState) { s.UnlistedResources = []string{"pods.v1"} }, "Waiting for indices"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := empty(t)
+			w := newEmptyHarness(t)
 			standing := w.standing()
 			c.change(&standing)
 			w.operator.SetState(standing)
@@ -93,9 +93,9 @@ func TestStandings(t *testing.T) {
 
 // The whole page by the keyboard alone: the skip link, the filters, an object, and back.
 func TestKeyboard(t *testing.T) {
-	w := populated(t)
+	w := newPopulatedHarness(t)
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 11")
+	p.Wait(rowCountScript + " === 11")
 	focus := func(want string) {
 		t.Helper()
 		p.Wait("(document.activeElement.id || document.activeElement.textContent.trim()).startsWith(" + want + ")")
@@ -111,7 +111,7 @@ func TestKeyboard(t *testing.T) {
 	p.Press("Tab")
 	focus("'text'")
 	p.Press("C", "A", "R", "T")
-	p.Wait(rows + " === 1")
+	p.Wait(rowCountScript + " === 1")
 	if got := text(p, "#found"); got != "1 of 11 objects matches." {
 		t.Errorf("the status text for screen readers is %q", got)
 	}
@@ -131,19 +131,19 @@ func TestKeyboard(t *testing.T) {
 	p.Press("Shift+Tab", "Shift+Tab")
 	focus("'clear'")
 	p.Press("Enter")
-	p.Wait(rows + " === 11")
+	p.Wait(rowCountScript + " === 11")
 }
 
 // What happens is shown without being asked for; who stands on a row by the keyboard stays there.
 func TestLive(t *testing.T) {
-	w := populated(t)
+	w := newPopulatedHarness(t)
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 11")
+	p.Wait(rowCountScript + " === 11")
 	var done bool
 	p.Read(focusOn("shop/quiet"), &done)
-	w.tell("newest").RecordEvent("ADDED").RecordLook("create", verdict{Handler: provision})
-	w.tell("quiet").RecordLook("update", verdict{Handler: resize})
-	p.Wait(rows + " === 12")
+	w.newStory("newest").RecordEvent("ADDED").RecordEvaluation("create", verdict{Handler: provision})
+	w.newStory("quiet").RecordEvaluation("update", verdict{Handler: resize})
+	p.Wait(rowCountScript + " === 12")
 	p.Wait("document.activeElement.textContent === 'shop/quiet'")
 	p.Wait("document.activeElement.closest('tr').cells[2].textContent === 'running'")
 	standing := w.standing()
@@ -154,17 +154,17 @@ func TestLive(t *testing.T) {
 
 // A page whose operator has gone says so, and is live again when it is back.
 func TestReconnect(t *testing.T) {
-	w := populated(t)
+	w := newPopulatedHarness(t)
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 11")
+	p.Wait(rowCountScript + " === 11")
 	address := w.server.Listener.Addr().String()
 	end(w.server)
 	p.Wait("document.getElementById('connection').textContent.startsWith('Disconnected')")
 	p.CheckAccessibility()
-	w.tell("meanwhile").RecordEvent("ADDED")
+	w.newStory("meanwhile").RecordEvent("ADDED")
 	w.serve(t, address)
-	p.Wait(live)
-	p.Wait(rows + " === 12")
+	p.Wait(isLiveScript)
+	p.Wait(rowCountScript + " === 12")
 	for _, message := range p.Errors() {
 		if !strings.Contains(message, "net::ERR_") {
 			t.Errorf("there is an error other than the failed connection: %s", message)
@@ -174,11 +174,11 @@ func TestReconnect(t *testing.T) {
 
 // Names and errors are text, whatever is in them.
 func TestMarkupStaysText(t *testing.T) {
-	w := empty(t)
+	w := newEmptyHarness(t)
 	const name = `<img src=x onerror="document.title='owned'">`
-	w.tell(name).RecordLook("create", verdict{Handler: provision})
+	w.newStory(name).RecordEvaluation("create", verdict{Handler: provision})
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 1")
+	p.Wait(rowCountScript + " === 1")
 	if got := text(p, "#objects tbody button"); got != "shop/"+name {
 		t.Errorf("the name is shown as %q", got)
 	}

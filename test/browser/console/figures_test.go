@@ -20,12 +20,12 @@ import (
 
 const manyObjects, manyKinds, handlersOfKind = 10_000, 10, 10
 
-// crowded is a world of ten thousand objects and a hundred handlers. All were created and updated; every twentieth
-// waits for a retry, and every hundredth failed permanently.
-func crowded(t *testing.T) *world {
+// newCrowdedHarness is a world of ten thousand objects and a hundred handlers. All were created and updated; every
+// twentieth waits for a retry, and every hundredth failed permanently.
+func newCrowdedHarness(t *testing.T) *harness {
 	t.Helper()
-	w := empty(t)
-	standing := journal.Standing{Operator: "crowded.example.org", Running: true}
+	w := newEmptyHarness(t)
+	standing := journal.OperatorState{Operator: "crowded.example.org", Running: true}
 	minute, refused := time.Minute, errors.New("the quota of the project is used up; ask its owner for more of it")
 	for k := range manyKinds {
 		kind := journaltest.NamespacedResource("example.org", fmt.Sprintf("Kind%d", k), fmt.Sprintf("kind%ds", k))
@@ -37,23 +37,24 @@ func crowded(t *testing.T) *world {
 				on, other = "update", ""
 			}
 			handler := journaltest.NewHandler(fmt.Sprintf("handler-%d", h), on)
-			own = append(own, journaltest.WithDemand(handler, `WithLabel("tier", "prod")`))
-			updated = append(updated, verdict{Handler: handler, Why: other})
+			own = append(own, journaltest.WithRequirement(handler, `WithLabel("tier", "prod")`))
+			updated = append(updated, verdict{Handler: handler, Reason: other})
 			if on == "create" {
 				created = append(created, verdict{Handler: handler})
 			} else {
-				created = append(created, verdict{Handler: handler, Why: execution.OtherReason})
+				created = append(created, verdict{Handler: handler, Reason: execution.OtherReason})
 			}
 		}
 		standing.Kinds = append(standing.Kinds, journaltest.ServedKind(w.journal, kind, own...))
 		for n := range manyObjects / manyKinds {
 			s := journaltest.StartStory(w.journal, kind, fmt.Sprintf("namespace-%d", n%50),
 				fmt.Sprintf("object-%05d", n))
-			s.RecordEvent("ADDED").RecordLook("create", created...)
+			s.RecordEvent("ADDED").RecordEvaluation("create", created...)
 			for h := 0; h < handlersOfKind; h += 2 {
 				s.RecordCall(own[h], 1, execution.Outcome{Final: true})
 			}
-			s.RecordEvent("MODIFIED").RecordLook("noop").RecordEvent("MODIFIED").RecordLook("update", updated...)
+			s.RecordEvent("MODIFIED").RecordEvaluation("noop").RecordEvent("MODIFIED").RecordEvaluation("update",
+				updated...)
 			outcome := execution.Outcome{Final: true}
 			switch {
 			case n%100 == 0:
@@ -71,8 +72,8 @@ func crowded(t *testing.T) *world {
 	return w
 }
 
-// inUse is the heap that is in use by now.
-func inUse() float64 {
+// heapInUse is the heap that is in use by now.
+func heapInUse() float64 {
 	runtime.GC()
 	runtime.GC()
 	var memory runtime.MemStats
@@ -114,9 +115,9 @@ func get(t *testing.T, url string, events int) (body io.Closer, size int) {
 // What the page costs with ten thousand objects and a hundred handlers: run it with -v. However many there are, a page
 // gets a hundred of each.
 func TestFigures(t *testing.T) {
-	before := inUse()
-	w := crowded(t)
-	closed := inUse()
+	before := heapInUse()
+	w := newCrowdedHarness(t)
+	closed := heapInUse()
 	page := 0
 	for _, part := range []string{"", "/style.css", "/script.js"} {
 		_, size := get(t, w.url+part, 0)
@@ -125,11 +126,11 @@ func TestFigures(t *testing.T) {
 	began := time.Now()
 	stream, first := get(t, w.url+"/events", 2)
 	took := time.Since(began)
-	opened := inUse()
+	opened := heapInUse()
 	_ = stream.Close()
 
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 100 && performance.getEntriesByName('objects').length === 1")
+	p.Wait(rowCountScript + " === 100 && performance.getEntriesByName('objects').length === 1")
 	var paint, objects float64
 	p.Read("performance.getEntriesByName('first-contentful-paint')[0].startTime", &paint)
 	p.Read("performance.getEntriesByName('objects')[0].startTime", &objects)

@@ -21,7 +21,7 @@ const Advice = "run `make browser` as root on Debian, or install Chromium or Chr
 var ErrNoChromium = errors.New("there is no Chromium: " + Advice)
 
 // names are those that distributions and Google give to the program, the usual ones first.
-var names = []string{
+var browserNames = []string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome",
 	"/Applications/Chromium.app/Contents/MacOS/Chromium",
 	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -40,7 +40,7 @@ func Chromium() (string, error) {
 		}
 		return path, nil
 	}
-	for _, name := range names {
+	for _, name := range browserNames {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}

@@ -24,8 +24,8 @@ func script(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// alone makes an empty folder all that is in PATH.
-func alone(t *testing.T) string {
+// setEmptyPath makes an empty folder all that is in PATH.
+func setEmptyPath(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("skipped: programs are found elsewhere, too")
@@ -38,7 +38,7 @@ func alone(t *testing.T) string {
 }
 
 func TestChromium(t *testing.T) {
-	dir := alone(t)
+	dir := setEmptyPath(t)
 	if path, err := programs.Chromium(); !errors.Is(err, programs.ErrNoChromium) {
 		t.Errorf("nothing is in PATH, but there is %q, %v", path, err)
 	}
@@ -64,7 +64,7 @@ func TestChromium(t *testing.T) {
 }
 
 func TestInstallChromium(t *testing.T) {
-	dir := alone(t)
+	dir := setEmptyPath(t)
 	var told bytes.Buffer
 	if _, err := programs.InstallChromium(t.Context(), &told); !errors.Is(err, programs.ErrNoChromium) {
 		t.Errorf("without apt-get nothing can be done: got %v", err)
@@ -92,7 +92,7 @@ func TestInstallChromium(t *testing.T) {
 }
 
 func TestAxe(t *testing.T) {
-	dir := alone(t)
+	dir := setEmptyPath(t)
 	_, err := programs.Axe(t.Context(), &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "npm is needed") {
 		t.Errorf("without npm the error must name npm: got %v", err)

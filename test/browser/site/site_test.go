@@ -19,23 +19,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/browser"
 )
 
-const built = "../../../bin/site/html"
+const siteFolder = "../../../bin/site/html"
 
 func TestMain(m *testing.M) { browser.Main(m) }
 
 // policy has the browser report an error for each request to another host, which fails the test.
-const policy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
+const securityPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
 	"img-src 'self' data:; worker-src 'self' blob:"
 
 // serve returns the address of the built site.
 func serve(t *testing.T) string {
 	t.Helper()
-	if _, err := os.Stat(built + "/index.html"); err != nil {
+	if _, err := os.Stat(siteFolder + "/index.html"); err != nil {
 		t.Skip("skipped: make docs builds the site that this test opens")
 	}
-	files := http.FileServer(http.Dir(built))
+	files := http.FileServer(http.Dir(siteFolder))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Security-Policy", securityPolicy)
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -43,15 +43,16 @@ func serve(t *testing.T) string {
 }
 
 // ten are pages with all elements: a diagram, long tables, code in several languages, lists with code.
-var ten = []string{
+var samplePages = []string{
 	"index", "getting-started", "concepts", "handlers", "options", "settings", "mistakes", "storages", "tutorial",
 	"porting",
 }
 
 func TestPages(t *testing.T) {
 	address := serve(t)
-	for _, name := range ten {
-		for mode, view := range map[string]browser.View{"light": {}, "dark": {Dark: true}, "narrow": {Width: 480}} {
+	for _, name := range samplePages {
+		for mode, view := range map[string]browser.View{"light": {}, "dark": {PrefersDark: true},
+			"narrow": {Width: 480}} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				p := browser.Open(t, address+"/"+name+".html", view)
 				p.Wait("document.querySelector('h1') && document.readyState === 'complete'")
@@ -88,7 +89,7 @@ func TestDiagrams(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := browser.Open(t, address+"/concepts.html", browser.View{Dark: tc.dark})
+			p := browser.Open(t, address+"/concepts.html", browser.View{PrefersDark: tc.dark})
 			p.Wait("document.readyState === 'complete'")
 			if tc.switched {
 				var done bool

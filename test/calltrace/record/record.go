@@ -25,7 +25,7 @@ type Call struct {
 
 var recording struct {
 	sync.Mutex
-	on    bool
+	isOn  bool
 	calls []Call
 	stack map[int][]string // of files, by goroutine
 }
@@ -34,14 +34,14 @@ var recording struct {
 func Begin() {
 	recording.Lock()
 	defer recording.Unlock()
-	recording.on, recording.calls = true, nil
+	recording.isOn, recording.calls = true, nil
 }
 
 // End stops that, and gives the calls in their order.
 func End() []Call {
 	recording.Lock()
 	defer recording.Unlock()
-	recording.on = false
+	recording.isOn = false
 	return recording.calls
 }
 
@@ -54,7 +54,7 @@ func Enter(file, function string) (leave func()) {
 		recording.stack = map[int][]string{}
 	}
 	stack := recording.stack[on]
-	if recording.on {
+	if recording.isOn {
 		call := Call{Goroutine: on, File: file, Function: function}
 		if len(stack) > 0 {
 			call.Caller = stack[len(stack)-1]
@@ -62,10 +62,10 @@ func Enter(file, function string) (leave func()) {
 		recording.calls = append(recording.calls, call)
 	}
 	recording.stack[on] = append(stack, file)
-	return func() { leaving(on) }
+	return func() { endCall(on) }
 }
 
-func leaving(on int) {
+func endCall(on int) {
 	recording.Lock()
 	defer recording.Unlock()
 	stack := recording.stack[on]

@@ -32,15 +32,15 @@ type Binary struct {
 	Version string // without a "v": "1.36.3"
 }
 
-var standard = []Binary{
+var standardBinaries = []Binary{
 	{Name: "etcd", Version: EtcdVersion},
 	{Name: "kube-apiserver", Version: KubernetesVersion},
 	{Name: "kubectl", Version: KubernetesVersion},
 }
 
-// wanted gives the standard programs and the extra ones.
-func wanted(extra []string) ([]Binary, error) {
-	all := append([]Binary(nil), standard...)
+// wantedBinaries gives the standard programs and the extra ones.
+func wantedBinaries(extra []string) ([]Binary, error) {
+	all := append([]Binary(nil), standardBinaries...)
 	for _, name := range extra {
 		if name != ControllerManager {
 			return nil, fmt.Errorf("unknown program %q: the only extra one is %q", name, ControllerManager)

@@ -92,7 +92,7 @@ func build(ctx context.Context, b Binary, dir string, report *progress.Reporter)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := process.Run(ctx, cmd); err != nil {
 		if ctx.Err() == nil {
-			err = fmt.Errorf("%w\n%s", err, lastLines(output.kept, 15))
+			err = fmt.Errorf("%w\n%s", err, lastLines(output.buffer, 15))
 		}
 		return fmt.Errorf("building %s v%s: %w", b.Name, b.Version, err)
 	}
@@ -120,13 +120,13 @@ func unpack(module, dir string) (string, error) {
 }
 
 // tail keeps the end of a program's output. Downloads alone can be thousands of lines.
-type tail struct{ kept []byte }
+type tail struct{ buffer []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	const limit = 16 << 10
-	t.kept = append(t.kept, p...)
-	if excess := len(t.kept) - limit; excess > 0 {
-		t.kept = append(t.kept[:0], t.kept[excess:]...)
+	t.buffer = append(t.buffer, p...)
+	if excess := len(t.buffer) - limit; excess > 0 {
+		t.buffer = append(t.buffer[:0], t.buffer[excess:]...)
 	}
 	return len(p), nil
 }

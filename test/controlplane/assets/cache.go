@@ -13,7 +13,7 @@ import (
 
 // incoming is the name prefix of incomplete files. They are never used as results, and the holder of the lock may
 // remove them.
-const incoming = ".incoming-"
+const incompletePrefix = ".incoming-"
 
 // cache is one version's folder below the root that all versions share.
 type cache struct {
@@ -55,7 +55,7 @@ func (c *cache) fill(ctx context.Context, want []Binary, sources []Source) error
 		if len(lacking) == 0 {
 			return nil
 		}
-		if err := c.take(ctx, lacking, source); err != nil {
+		if err := c.fetchInto(ctx, lacking, source); err != nil {
 			failures = append(failures, err)
 			if ctx.Err() == nil && i < len(sources)-1 {
 				c.report.Say("%s; trying the next way", firstLine(err))
@@ -74,9 +74,9 @@ func (c *cache) fill(ctx context.Context, want []Binary, sources []Source) error
 		"try again; finished programs are kept", names(lacking), errors.Join(failures...), AssetsVariable)
 }
 
-// take lets a source write into a folder of its own and moves each program that proves good into the cache.
-func (c *cache) take(ctx context.Context, want []Binary, source Source) error {
-	dir, err := os.MkdirTemp(c.dir, incoming+"*")
+// fetchInto lets a source write into a folder of its own and moves each program that proves good into the cache.
+func (c *cache) fetchInto(ctx context.Context, want []Binary, source Source) error {
+	dir, err := os.MkdirTemp(c.dir, incompletePrefix+"*")
 	if err != nil {
 		return fmt.Errorf("creating a folder in the cache: %w; %s", err, advice)
 	}
@@ -113,7 +113,7 @@ func (c *cache) publish(ctx context.Context, b Binary, file string) error {
 
 // sweep removes what a killed process left behind. Only the holder of the lock may call it.
 func (c *cache) sweep() {
-	left, _ := filepath.Glob(filepath.Join(c.root, "*", incoming+"*"))
+	left, _ := filepath.Glob(filepath.Join(c.root, "*", incompletePrefix+"*"))
 	for _, path := range left {
 		_ = os.RemoveAll(path) // litter costs space only; the next holder tries again
 	}

@@ -136,11 +136,11 @@ func TestCacheReadOnly(t *testing.T) {
 func TestCacheKeepsWhatWasFinished(t *testing.T) {
 	t.Setenv(assets.CacheVariable, t.TempDir())
 	t.Setenv(assets.AssetsVariable, "")
-	failing := &factory{t: t, lacks: "kubectl"}
+	failing := &factory{t: t, missingProgram: "kubectl"}
 	if _, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{failing}}); err == nil {
 		t.Fatal("got no error, want one about kubectl")
 	}
-	second := &factory{t: t, lacks: "etcd"} // so that asking for it again would fail
+	second := &factory{t: t, missingProgram: "etcd"} // so that asking for it again would fail
 	if _, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{second}}); err != nil {
 		t.Errorf("the second attempt only builds missing programs: %v", err)
 	}
@@ -167,7 +167,7 @@ func TestCacheCancelled(t *testing.T) {
 	t.Setenv(assets.AssetsVariable, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	given := errors.New("given up")
-	first := &factory{t: t, lacks: "etcd", before: func() { cancel(given) }}
+	first := &factory{t: t, missingProgram: "etcd", onFetch: func() { cancel(given) }}
 	second := &factory{t: t}
 	_, err := assets.Resolve(ctx, assets.Options{Sources: []assets.Source{first, second}})
 	if !errors.Is(err, given) || second.fetches.Load() > 0 {
@@ -182,8 +182,8 @@ func TestCacheFilledOnce(t *testing.T) {
 	t.Setenv(assets.CacheVariable, t.TempDir())
 	t.Setenv(assets.AssetsVariable, "")
 	waiting := make(chan struct{})
-	out := &signalWriter{sign: "waiting for another process", seen: waiting}
-	source := &factory{t: t, before: func() { <-waiting }} // until the other one has said that it waits
+	out := &signalWriter{trigger: "waiting for another process", triggered: waiting}
+	source := &factory{t: t, onFetch: func() { <-waiting }} // until the other one has said that it waits
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
@@ -204,7 +204,7 @@ func TestLockCancelled(t *testing.T) {
 	t.Setenv(assets.CacheVariable, t.TempDir())
 	t.Setenv(assets.AssetsVariable, "")
 	entered, leave := make(chan struct{}), make(chan struct{})
-	slow := &factory{t: t, before: func() { close(entered); <-leave }}
+	slow := &factory{t: t, onFetch: func() { close(entered); <-leave }}
 	var group sync.WaitGroup
 	group.Go(func() {
 		if _, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{slow}}); err != nil {
@@ -225,19 +225,19 @@ func TestLockCancelled(t *testing.T) {
 
 // signalWriter closes a channel when a sign has been written.
 type signalWriter struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	sign string
-	seen chan struct{}
-	once sync.Once
+	mu        sync.Mutex
+	text      bytes.Buffer
+	trigger   string
+	triggered chan struct{}
+	once      sync.Once
 }
 
 func (w *signalWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text.Write(p)
-	if strings.Contains(w.text.String(), w.sign) {
-		w.once.Do(func() { close(w.seen) })
+	if strings.Contains(w.text.String(), w.trigger) {
+		w.once.Do(func() { close(w.triggered) })
 	}
 	return len(p), nil
 }

@@ -37,7 +37,7 @@ type Download struct {
 // Fetch implements Source. It gives the standard programs only, of the newest patch version that was released for
 // envtest.
 func (d *Download) Fetch(ctx context.Context, want []Binary, dir string, report *progress.Reporter) error {
-	want = slices.DeleteFunc(slices.Clone(want), func(b Binary) bool { return !slices.Contains(standard, b) })
+	want = slices.DeleteFunc(slices.Clone(want), func(b Binary) bool { return !slices.Contains(standardBinaries, b) })
 	if len(want) == 0 {
 		return nil
 	}

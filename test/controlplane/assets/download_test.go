@@ -13,34 +13,34 @@ import (
 
 func TestDownload(t *testing.T) {
 	cases := map[string]struct {
-		reason   string
-		status   int
-		command  string // what stands in for the Go command; $STORE is the folder that setup-envtest writes to
-		wantSaid string
+		reason     string
+		status     int
+		command    string // what stands in for the Go command; $STORE is the folder that setup-envtest writes to
+		wantOutput string
 	}{
 		"no access": {
-			reason:   "a machine without access falls back in one line, and does not even build the tool",
-			status:   http.StatusNotFound,
-			command:  "exit 99",
-			wantSaid: "404 Not Found",
+			reason:     "a machine without access falls back in one line, and does not even build the tool",
+			status:     http.StatusNotFound,
+			command:    "exit 99",
+			wantOutput: "404 Not Found",
 		},
 		"tool fails": {
-			reason:   "a failure of the tool is one line as well",
-			status:   http.StatusOK,
-			command:  "echo unable to find a version >&2; exit 2",
-			wantSaid: "unable to find a version",
+			reason:     "a failure of the tool is one line as well",
+			status:     http.StatusOK,
+			command:    "echo unable to find a version >&2; exit 2",
+			wantOutput: "unable to find a version",
 		},
 		"odd answer": {
-			reason:   "an answer that is no folder is not used as one",
-			status:   http.StatusOK,
-			command:  "echo done",
-			wantSaid: `"done" is not a folder`,
+			reason:     "an answer that is no folder is not used as one",
+			status:     http.StatusOK,
+			command:    "echo done",
+			wantOutput: `"done" is not a folder`,
 		},
 		"incomplete": {
-			reason:   "a download that lacks a program is not enough",
-			status:   http.StatusOK,
-			command:  `mkdir "$STORE/k8s"; cp "$PROGRAMS/etcd" "$STORE/k8s"; echo "$STORE/k8s"`,
-			wantSaid: "taking kube-apiserver out of the download",
+			reason:     "a download that lacks a program is not enough",
+			status:     http.StatusOK,
+			command:    `mkdir "$STORE/k8s"; cp "$PROGRAMS/etcd" "$STORE/k8s"; echo "$STORE/k8s"`,
+			wantOutput: "taking kube-apiserver out of the download",
 		},
 		"succeeds": {
 			reason:  "downloaded programs are used without asking other sources",
@@ -69,12 +69,12 @@ func TestDownload(t *testing.T) {
 			if _, err := assets.Resolve(t.Context(), o); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			failed := tc.wantSaid != ""
+			failed := tc.wantOutput != ""
 			if asked := next.fetches.Load() > 0; asked != failed {
 				t.Errorf("%s: the next source was asked: %t", tc.reason, asked)
 			}
-			if !strings.Contains(said.String(), tc.wantSaid) || failed && strings.Count(said.String(), "\n") != 1 {
-				t.Errorf("%s: want one line with %q, got %q", tc.reason, tc.wantSaid, said.String())
+			if !strings.Contains(said.String(), tc.wantOutput) || failed && strings.Count(said.String(), "\n") != 1 {
+				t.Errorf("%s: want one line with %q, got %q", tc.reason, tc.wantOutput, said.String())
 			}
 		})
 	}

@@ -51,23 +51,23 @@ func programs(t *testing.T, dir string) {
 
 // factory is a Source of fake programs.
 type factory struct {
-	t       *testing.T
-	fetches atomic.Int32      // how often it was asked
-	says    map[string]string // what a program says, where it differs
-	lacks   string            // a program that it cannot make
-	before  func()            // called when it begins
+	t              *testing.T
+	fetches        atomic.Int32      // how often it was asked
+	versionOutputs map[string]string // what a program says, where it differs
+	missingProgram string            // a program that it cannot make
+	onFetch        func()            // called when it begins
 }
 
 func (f *factory) Fetch(_ context.Context, want []assets.Binary, dir string, _ *progress.Reporter) error {
 	f.fetches.Add(1)
-	if f.before != nil {
-		f.before()
+	if f.onFetch != nil {
+		f.onFetch()
 	}
 	for _, b := range want {
-		if b.Name == f.lacks {
+		if b.Name == f.missingProgram {
 			return errors.New("no recipe for " + b.Name)
 		}
-		says, ok := f.says[b.Name]
+		says, ok := f.versionOutputs[b.Name]
 		if !ok {
 			says = answer(b.Name, b.Version)
 		}

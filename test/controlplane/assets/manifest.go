@@ -41,7 +41,7 @@ func (m manifest) write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the cache's manifest: %w", err)
 	}
-	temporary, err := os.CreateTemp(dir, incoming+"*")
+	temporary, err := os.CreateTemp(dir, incompletePrefix+"*")
 	if err != nil {
 		return fmt.Errorf("writing the cache's manifest: %w", err)
 	}

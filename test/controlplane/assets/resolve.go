@@ -24,8 +24,8 @@ const (
 type Assets struct {
 	// Dir is the absolute path of the folder, the value that KUBEBUILDER_ASSETS takes.
 	Dir string
-	// Given says that the user named the folder: its versions are the user's choice.
-	Given bool
+	// IsUserProvided says that the user named the folder: its versions are the user's choice.
+	IsUserProvided bool
 }
 
 // Path gives the absolute path of one program, such as "kubectl".
@@ -53,12 +53,12 @@ type Options struct {
 // Resolve returns a folder that holds every wanted program, and fills the cache first if it has to. Several processes
 // may call it at once: one fills, the others wait. Errors say what to do next.
 func Resolve(ctx context.Context, o Options) (Assets, error) {
-	want, err := wanted(o.Extra)
+	want, err := wantedBinaries(o.Extra)
 	if err != nil {
 		return Assets{}, err
 	}
 	if dir := os.Getenv(AssetsVariable); dir != "" {
-		return given(dir, want)
+		return userFolder(dir, want)
 	}
 	root, err := cacheRoot()
 	if err != nil {
@@ -78,8 +78,8 @@ func Resolve(ctx context.Context, o Options) (Assets, error) {
 	return Assets{Dir: c.dir}, nil
 }
 
-// given checks the folder that the user named. Falling back to another one would hide the mistake.
-func given(dir string, want []Binary) (Assets, error) {
+// userFolder checks the folder that the user named. Falling back to another one would hide the mistake.
+func userFolder(dir string, want []Binary) (Assets, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return Assets{}, fmt.Errorf("resolving %s: %w", AssetsVariable, err)
@@ -95,7 +95,7 @@ func given(dir string, want []Binary) (Assets, error) {
 			fmt.Errorf("%s is %s, which has no executable %s: name a folder that has, or unset the variable "+
 				"to have the programs downloaded or built", AssetsVariable, dir, strings.Join(missing, ", "))
 	}
-	return Assets{Dir: dir, Given: true}, nil
+	return Assets{Dir: dir, IsUserProvided: true}, nil
 }
 
 func cacheRoot() (string, error) {

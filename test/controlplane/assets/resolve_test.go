@@ -53,7 +53,7 @@ func TestResolveGivenFolder(t *testing.T) {
 				wantError(t, tc.reason, err, tc.wantErr)
 				return
 			}
-			if want := (assets.Assets{Dir: dir, Given: true}); err != nil || got != want {
+			if want := (assets.Assets{Dir: dir, IsUserProvided: true}); err != nil || got != want {
 				t.Errorf("%s: want %v, got %v, %v", tc.reason, want, got, err)
 			}
 		})
@@ -111,21 +111,21 @@ func TestResolveSourceOrder(t *testing.T) {
 	}{
 		"both fail": {
 			reason:     "the error contains the error of each source and a solution",
-			first:      &factory{lacks: "etcd"},
-			second:     &factory{lacks: "kubectl"},
+			first:      &factory{missingProgram: "etcd"},
+			second:     &factory{missingProgram: "kubectl"},
 			wantSecond: 1,
 			wantErr:    []string{"no recipe for etcd", "no recipe for kubectl", assets.AssetsVariable},
 		},
 		"both wrong": {
 			reason:     "a program of another minor version is refused",
-			first:      &factory{says: map[string]string{"kubectl": answer("kubectl", "1.2.3")}},
-			second:     &factory{says: map[string]string{"kubectl": "no idea"}},
+			first:      &factory{versionOutputs: map[string]string{"kubectl": answer("kubectl", "1.2.3")}},
+			second:     &factory{versionOutputs: map[string]string{"kubectl": "no idea"}},
 			wantSecond: 1,
 			wantErr:    []string{"is version 1.2.3, wanted " + assets.KubernetesVersion, "no version in the answer"},
 		},
 		"first fails": {
 			reason:     "the next source makes what the first could not",
-			first:      &factory{lacks: "kube-apiserver"},
+			first:      &factory{missingProgram: "kube-apiserver"},
 			wantSecond: 1,
 		},
 		"first suffices": {

@@ -10,9 +10,9 @@ import (
 
 const (
 	// quiet is how long a wait may last without a line.
-	quiet = time.Second
+	firstLineDelay = time.Second
 	// beat is the pause between two lines about the same wait.
-	beat = 10 * time.Second
+	lineInterval = 10 * time.Second
 )
 
 // Reporter writes lines about work in progress. Its methods may be called from several goroutines at once; a nil
@@ -61,7 +61,7 @@ func (r *Reporter) Waiting(what, note string) (done func()) {
 
 func (r *Reporter) repeat(what, note string, stop <-chan struct{}) {
 	began := time.Now()
-	timer := time.NewTimer(quiet)
+	timer := time.NewTimer(firstLineDelay)
 	defer timer.Stop()
 	for first := true; ; first = false {
 		select {
@@ -71,11 +71,11 @@ func (r *Reporter) repeat(what, note string, stop <-chan struct{}) {
 		}
 		if first {
 			r.Say("%s%s", what, parenthesis(note))
-			timer.Reset(beat - quiet)
+			timer.Reset(lineInterval - firstLineDelay)
 			continue
 		}
 		r.Say("%s%s", what, parenthesis(time.Since(began).Round(time.Second).String(), note))
-		timer.Reset(beat)
+		timer.Reset(lineInterval)
 	}
 }
 

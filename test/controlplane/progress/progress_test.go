@@ -11,24 +11,24 @@ import (
 
 func TestWaiting(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		note   string
-		lasts  time.Duration
-		want   string
+		reason   string
+		note     string
+		duration time.Duration
+		want     string
 	}{
 		"short": {
-			reason: "a wait that ends within a second is not worth a line",
-			lasts:  900 * time.Millisecond,
+			reason:   "a wait that ends within a second is not worth a line",
+			duration: 900 * time.Millisecond,
 		},
 		"noticed": {
-			reason: "a wait of more than a second prints a line",
-			lasts:  2 * time.Second,
-			want:   "controlplane: building it …\n",
+			reason:   "a wait of more than a second prints a line",
+			duration: 2 * time.Second,
+			want:     "controlplane: building it …\n",
 		},
 		"long": {
-			reason: "a long wait shows every ten seconds that it is alive",
-			note:   "about a minute",
-			lasts:  21 * time.Second,
+			reason:   "a long wait shows every ten seconds that it is alive",
+			note:     "about a minute",
+			duration: 21 * time.Second,
 			want: "controlplane: building it (about a minute)\n" +
 				"controlplane: building it (10s, about a minute)\n" +
 				"controlplane: building it (20s, about a minute)\n",
@@ -39,7 +39,7 @@ func TestWaiting(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
 				done := progress.New(&out).Waiting("building it", tc.note)
-				time.Sleep(tc.lasts)
+				time.Sleep(tc.duration)
 				done()
 				done()
 				if got := out.String(); got != tc.want {

@@ -156,9 +156,9 @@ func (p *page) apiLink(before, span string) string {
 	}
 	address := p.api.addresses[found[1]]
 	inTable := strings.HasPrefix(line, "|")
-	if address == "" || !inTable && (p.linked[found[1]] || !strings.Contains(found[1], ".")) {
+	if address == "" || !inTable && (p.linkedNames[found[1]] || !strings.Contains(found[1], ".")) {
 		return span
 	}
-	p.linked[found[1]] = true
+	p.linkedNames[found[1]] = true
 	return fmt.Sprintf("[%s](%s)", span, address)
 }

@@ -24,7 +24,7 @@ var (
 type document struct {
 	anchors map[string]bool
 	// links are the targets of links, loads those of everything that the browser requests at once.
-	links, loads []string
+	links, loadedURLs []string
 }
 
 // check reports links and anchors of a site without a target, and everything that pages load from other hosts.
@@ -50,16 +50,16 @@ func check(site fs.FS) (problems []error) {
 		return []error{fmt.Errorf("found %d pages: %w", len(documents), err)}
 	}
 	for name, page := range documents {
-		for _, target := range page.loads {
-			problems = append(problems, foreign(name, target)...)
+		for _, target := range page.loadedURLs {
+			problems = append(problems, checkHost(name, target)...)
 		}
-		for _, target := range append(page.links, page.loads...) {
-			problems = append(problems, missing(site, documents, name, target)...)
+		for _, target := range append(page.links, page.loadedURLs...) {
+			problems = append(problems, checkTarget(site, documents, name, target)...)
 		}
 	}
 	for name, text := range styles {
 		for _, found := range loadedCSS.FindAllStringSubmatch(text, -1) {
-			problems = append(problems, foreign(name, found[1])...)
+			problems = append(problems, checkHost(name, found[1])...)
 		}
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -81,22 +81,22 @@ func parse(text string) document {
 			case name == "srcset":
 				for one := range strings.SplitSeq(value, ",") {
 					target, _, _ := strings.Cut(strings.TrimSpace(one), " ")
-					page.loads = append(page.loads, target)
+					page.loadedURLs = append(page.loadedURLs, target)
 				}
 			case name == "style":
 				for _, loaded := range loadedCSS.FindAllStringSubmatch(value, -1) {
-					page.loads = append(page.loads, loaded[1])
+					page.loadedURLs = append(page.loadedURLs, loaded[1])
 				}
 			case slices.Contains([]string{"src", "href", "xlink:href", "data", "poster", "action"}, name):
-				page.loads = append(page.loads, value)
+				page.loadedURLs = append(page.loadedURLs, value)
 			}
 		}
 	}
 	return page
 }
 
-// foreign reports a target on another host.
-func foreign(name, target string) []error {
+// checkHost reports a target on another host.
+func checkHost(name, target string) []error {
 	address, err := url.Parse(target)
 	if err != nil {
 		return []error{fmt.Errorf("%s: %q is not an address: %w", name, target, err)}
@@ -107,8 +107,8 @@ func foreign(name, target string) []error {
 	return nil
 }
 
-// missing reports a target in the site that does not exist, or does not have the anchor.
-func missing(site fs.FS, documents map[string]document, name, target string) []error {
+// checkTarget reports a target in the site that does not exist, or does not have the anchor.
+func checkTarget(site fs.FS, documents map[string]document, name, target string) []error {
 	address, err := url.Parse(target)
 	if err != nil || address.Scheme != "" || address.Host != "" {
 		return nil

@@ -93,9 +93,9 @@ func addStamp(source, picture string) error {
 
 // preferDark is the condition for the dark colours of a picture; always and never are conditions in its place.
 const (
-	preferDark = "(prefers-color-scheme:dark)"
-	always     = "(min-width:0)"
-	never      = "(max-width:0)"
+	preferDark    = "(prefers-color-scheme:dark)"
+	alwaysMatches = "(min-width:0)"
+	neverMatches  = "(max-width:0)"
 )
 
 // picture adds the file of a picture to the site. A diagram becomes two pictures: the reader can switch the page to
@@ -114,7 +114,7 @@ func (p *page) picture(label, file string) (string, error) {
 		return "", fmt.Errorf("%s does not have colours for dark pages", file)
 	}
 	var result strings.Builder
-	for _, variant := range []struct{ mode, condition string }{{"light", never}, {"dark", always}} {
+	for _, variant := range []struct{ mode, condition string }{{"light", neverMatches}, {"dark", alwaysMatches}} {
 		name := strings.TrimSuffix(base, ".svg") + "-" + variant.mode + ".svg"
 		p.files["pages/diagrams/"+name] = bytes.ReplaceAll(content, []byte(preferDark), []byte(variant.condition))
 		fmt.Fprintf(&result, "![%s](diagrams/%s){ .diagram .%s }\n", label, name, variant.mode)

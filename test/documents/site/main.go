@@ -28,18 +28,18 @@ import (
 
 // options are the flags.
 type options struct {
-	root, into, tools, ref string
-	// publish is the folder of all manuals; empty does not publish the site.
-	publish string
+	root, outputDir, tools, ref string
+	// publishDir is the folder of all manuals; empty does not publish the site.
+	publishDir string
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.root, "root", ".", "the root of the repository")
-	flag.StringVar(&o.into, "into", "bin/site", "the folder for the site and its sources")
+	flag.StringVar(&o.outputDir, "into", "bin/site", "the folder for the site and its sources")
 	flag.StringVar(&o.tools, "tools", "test/tools", "the folder of the module that pins d2")
 	flag.StringVar(&o.ref, "ref", "", "the branch or tag that links to sources lead to; main if empty")
-	flag.StringVar(&o.publish, "publish", "",
+	flag.StringVar(&o.publishDir, "publish", "",
 		"the folder that gets the site as the manual of ref, beside those of other versions, and the list of versions")
 	flag.Parse()
 	o.ref = cmp.Or(o.ref, "main")
@@ -53,7 +53,7 @@ func run(o options, out io.Writer) error {
 	if err := draw(o.root, o.tools, out); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(o.into); err != nil {
+	if err := os.RemoveAll(o.outputDir); err != nil {
 		return fmt.Errorf("removing the former site: %w", err)
 	}
 	pages, err := write(o)
@@ -63,15 +63,15 @@ func run(o options, out io.Writer) error {
 	if err := generate(o); err != nil {
 		return err
 	}
-	html := filepath.Join(o.into, "html")
+	html := filepath.Join(o.outputDir, "html")
 	if problems := check(os.DirFS(html)); len(problems) > 0 {
 		return fmt.Errorf("%s:\n%w", html, errors.Join(problems...))
 	}
-	if o.publish != "" {
-		if err := publish(html, o.publish, o.ref); err != nil {
+	if o.publishDir != "" {
+		if err := publish(html, o.publishDir, o.ref); err != nil {
 			return err
 		}
-		html = o.publish
+		html = o.publishDir
 	}
 	_, err = fmt.Fprintf(out, "%d pages are in %s. To view them at http://localhost:8000:\n"+
 		"  python3 -m http.server --bind 127.0.0.1 --directory %s 8000\n", pages, html, html)
@@ -90,7 +90,7 @@ func generate(o options) error {
 	}
 	program := filepath.Join(environment, "bin", "zensical")
 	command := exec.Command(program, "build", "--clean", "--strict", //nolint:gosec // the pinned generator
-		"--config-file", filepath.Join(o.into, "mkdocs.yml"))
+		"--config-file", filepath.Join(o.outputDir, "mkdocs.yml"))
 	command.Env = append(os.Environ(), "NO_COLOR=1")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("generating the site: %w\n%s", err, strings.TrimSpace(string(output)))

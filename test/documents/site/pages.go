@@ -31,8 +31,8 @@ func write(o options) (int, error) {
 	if err := checkNavigation(configuration, names); err != nil {
 		return 0, err
 	}
-	if o.publish != "" {
-		if configuration, err = withSelector(configuration); err != nil {
+	if o.publishDir != "" {
+		if configuration, err = withVersionMenu(configuration); err != nil {
 			return 0, err
 		}
 	}
@@ -57,7 +57,7 @@ func write(o options) (int, error) {
 		files["pages/"+pageName(path.Base(name))] = []byte(page)
 	}
 	for name, content := range files {
-		file := filepath.Join(o.into, filepath.FromSlash(name))
+		file := filepath.Join(o.outputDir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return 0, fmt.Errorf("making a folder of the site: %w", err)
 		}
@@ -132,15 +132,15 @@ type converter struct {
 }
 
 // fenced matches a block of code, with the comment above it that names the file that it repeats.
-var fenced = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)?( *)```[^\n]*\n.*?^ *```$")
+var fencedBlock = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)?( *)```[^\n]*\n.*?^ *```$")
 
 // convert returns the page with links, headings and blocks as the generator needs them.
 func (c *converter) convert(name, text string) (string, error) {
-	page := &page{converter: c, name: name, linked: map[string]bool{}}
+	page := &page{converter: c, name: name, linkedNames: map[string]bool{}}
 	page.number(text)
 	var result strings.Builder
 	for text != "" {
-		at := fenced.FindStringSubmatchIndex(text)
+		at := fencedBlock.FindStringSubmatchIndex(text)
 		if at == nil {
 			at = []int{len(text), len(text), -1, -1}
 		}

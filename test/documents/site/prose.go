@@ -16,12 +16,12 @@ type page struct {
 	name string
 	// anchors are those of the headings that follow.
 	anchors []string
-	// linked are the names of the API that the page has a link to.
-	linked map[string]bool
-	// item is the width of the marker of the list item that the lines belong to; zero outside of lists.
-	item int
-	// last is the line before.
-	last string
+	// linkedNames are the names of the API that the page has a link to.
+	linkedNames map[string]bool
+	// itemIndent is the width of the marker of the list item that the lines belong to; zero outside of lists.
+	itemIndent int
+	// previousLine is the line before.
+	previousLine string
 }
 
 var (
@@ -54,32 +54,32 @@ func (p *page) line(line string) string {
 	blank := strings.TrimSpace(line) == ""
 	switch {
 	case heading.MatchString(line):
-		p.item, before = 0, p.separate(true)
+		p.itemIndent, before = 0, p.separate(true)
 		if len(p.anchors) > 0 {
 			after = fmt.Sprintf("%s {#%s}\n", strings.TrimRight(line, " \n"), p.anchors[0])
 			p.anchors = p.anchors[1:]
 		}
 	case marker.MatchString(line):
-		inList := p.item > 0
-		p.item = len(marker.FindString(line))
+		inList := p.itemIndent > 0
+		p.itemIndent = len(marker.FindString(line))
 		before = p.separate(!inList)
 	case strings.HasPrefix(line, "|"):
-		p.item, before = 0, p.separate(!strings.HasPrefix(p.last, "|"))
+		p.itemIndent, before = 0, p.separate(!strings.HasPrefix(p.previousLine, "|"))
 		after = code.ReplaceAllStringFunc(line, func(span string) string { return strings.ReplaceAll(span, `\|`, "|") })
 	case strings.HasPrefix(line, " ") && !blank:
 		after = p.indent(line)
 	case !blank:
-		if strings.TrimSpace(p.last) == "" {
-			p.item = 0
+		if strings.TrimSpace(p.previousLine) == "" {
+			p.itemIndent = 0
 		}
-		before = p.separate(strings.HasPrefix(p.last, "|"))
+		before = p.separate(strings.HasPrefix(p.previousLine, "|"))
 	}
-	p.last = line
+	p.previousLine = line
 	return before + after
 }
 
 func (p *page) separate(needed bool) string {
-	if needed && strings.TrimSpace(p.last) != "" {
+	if needed && strings.TrimSpace(p.previousLine) != "" {
 		return "\n"
 	}
 	return ""
@@ -87,11 +87,11 @@ func (p *page) separate(needed bool) string {
 
 // indent moves the lines of a block in a list item to the right.
 func (p *page) indent(block string) string {
-	if p.item == 0 || p.item >= 4 || !strings.HasPrefix(block, " ") {
-		p.last = ""
+	if p.itemIndent == 0 || p.itemIndent >= 4 || !strings.HasPrefix(block, " ") {
+		p.previousLine = ""
 		return block
 	}
-	more := strings.Repeat(" ", 4-p.item)
+	more := strings.Repeat(" ", 4-p.itemIndent)
 	var result strings.Builder
 	for line := range strings.Lines(block) {
 		if strings.TrimSpace(line) != "" {

@@ -21,7 +21,7 @@ func TestPages(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	into := t.TempDir()
-	pages, err := write(options{root: root, into: into, ref: "main"})
+	pages, err := write(options{root: root, outputDir: into, ref: "main"})
 	if err != nil || pages < 50 {
 		t.Fatalf("wrote %d pages: %v", pages, err)
 	}
@@ -241,7 +241,7 @@ func TestSelector(t *testing.T) {
 	var before, after struct {
 		Extra map[string]any `json:"extra"`
 	}
-	changed, err := withSelector(configuration)
+	changed, err := withVersionMenu(configuration)
 	if err := errors.Join(err, yaml.Unmarshal(configuration, &before), yaml.Unmarshal(changed, &after)); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestSelector(t *testing.T) {
 		len(after.Extra) != len(before.Extra)+1 {
 		t.Errorf("the configuration of a published manual (-want, +got):\n%s", d)
 	}
-	if _, err := withSelector([]byte("site_name: a\n")); err == nil {
+	if _, err := withVersionMenu([]byte("site_name: a\n")); err == nil {
 		t.Error("a configuration without the section would have no menu")
 	}
 }

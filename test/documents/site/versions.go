@@ -22,7 +22,7 @@ const development = "main"
 
 // selector has the theme request the list of versions, which is beside the folder of each version, for a menu in the
 // header. It is the format of mike, which is not needed for that.
-const selector = "extra:\n  version: {provider: mike, default: latest}\n"
+const versionMenu = "extra:\n  version: {provider: mike, default: latest}\n"
 
 // manual is an entry of versions.json.
 type manual struct {
@@ -33,12 +33,12 @@ type manual struct {
 
 var folderOfVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[\w.-]+)?$|^` + development + `$`)
 
-// withSelector adds the menu of versions to a configuration of the generator.
-func withSelector(configuration []byte) ([]byte, error) {
+// withVersionMenu adds the menu of versions to a configuration of the generator.
+func withVersionMenu(configuration []byte) ([]byte, error) {
 	if !bytes.Contains(configuration, []byte("\nextra:\n")) {
 		return nil, errors.New("docs/site/mkdocs.yml does not have the section extra")
 	}
-	return bytes.Replace(configuration, []byte("extra:\n"), []byte(selector), 1), nil
+	return bytes.Replace(configuration, []byte("extra:\n"), []byte(versionMenu), 1), nil
 }
 
 // publish copies a built site into the folder of its version, and lists all versions that are there.

@@ -28,20 +28,20 @@ func main() {
 
 func newOperator(namespaces ...string) *kopf.Operator {
 	op := kopf.New("killed.example.org", kopf.Settings{
-		Namespaces: namespaces, AddToScheme: runtime.SchemeBuilder{v1.AddToScheme}, CachedReads: cached(),
+		Namespaces: namespaces, AddToScheme: runtime.SchemeBuilder{v1.AddToScheme}, CachedReads: cachedKinds(),
 	})
-	register(kopf.For(op, &v1.Gadget{}), slowness())
-	register(kopf.For(op, &v1.Widget{}), slowness())
+	register(kopf.For(op, &v1.Gadget{}), handlerDuration())
+	register(kopf.For(op, &v1.Widget{}), handlerDuration())
 	registerReader(kopf.For(op, &v1.Gadget{}))
 	registerStormHandlers(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
 	return op
 }
 
 // quiet is longer than saving a result takes.
-const quiet = 5 * time.Second
+const saveMargin = 5 * time.Second
 
-// slowness returns how long the second handler runs: E2E_SLOW, or zero.
-func slowness() time.Duration {
+// handlerDuration returns how long the second handler runs: E2E_SLOW, or zero.
+func handlerDuration() time.Duration {
 	slow, _ := time.ParseDuration(os.Getenv("E2E_SLOW"))
 	return slow
 }
@@ -59,7 +59,7 @@ func register[T client.Object](objects kopf.Selection[T], slow time.Duration) {
 	quick.OnCreate("first", func(_ context.Context, c *kopf.Change[T]) error { note(c); return nil })
 	quick.OnCreate("second", func(ctx context.Context, c *kopf.Change[T]) error {
 		note(c)
-		for _, part := range []time.Duration{min(slow/2, quiet), slow} {
+		for _, part := range []time.Duration{min(slow/2, saveMargin), slow} {
 			select {
 			case <-time.After(part):
 				fmt.Printf("WAITED %s %s\n", c.ID, c.Object.GetName())

@@ -11,8 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// cached returns the kinds that are read from the cache: secrets if E2E_CACHE is not empty.
-func cached() (kinds []client.Object) {
+// cachedKinds returns the kinds that are read from the cache: secrets if E2E_CACHE is not empty.
+func cachedKinds() (kinds []client.Object) {
 	if os.Getenv("E2E_CACHE") != "" {
 		kinds = append(kinds, &corev1.Secret{})
 	}

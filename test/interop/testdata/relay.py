@@ -1,4 +1,4 @@
-"""The handlers of relay_ours_test.go, under the same ids. What each call does is planned, by object, handler and value."""
+"""The handlers of relay_go_test.go, under the same ids. What each call does is planned, by object, handler and value."""
 import asyncio
 import json
 import os

@@ -12,28 +12,31 @@ import (
 type course struct {
 	reason string
 	series []string
-	// at is when the alert must fire, with these summaries. Without any, it must never fire.
-	at   time.Duration
-	want []string
+	// firesAt is when the alert must fire, with these summaries. Without any, it must never fire.
+	firesAt time.Duration
+	want    []string
 }
 
 // these are the labels that all series of one operator have here.
-const these = `{instance="a",operator="dbs",kind="Database.example.org"`
+const seriesLabels = `{instance="a",operator="dbs",kind="Database.example.org"`
 
 const (
-	calls   = `kopf_handler_attempts_total` + these
-	latency = `kopf_change_latency_seconds_bucket` + these
+	calls   = `kopf_handler_attempts_total` + seriesLabels
+	latency = `kopf_change_latency_seconds_bucket` + seriesLabels
 )
 
 var changes = map[string][]course{
 	"KopfChangeUnhandled": {
 		{
-			"a change waits for an hour", []string{`kopf_oldest_unhandled_change_age_seconds` + these + `} 0+60x60`},
+			"a change waits for an hour",
+			[]string{`kopf_oldest_unhandled_change_age_seconds` + seriesLabels + `} 0+60x60`},
 			21 * time.Minute, []string{"A change of a Database.example.org waits for 21m 0s in dbs."},
 		},
 		{
 			reason: "each change is handled within ten minutes",
-			series: []string{`kopf_oldest_unhandled_change_age_seconds` + these + `} 0+60x10 0+60x10 0+60x10 0+60x10`},
+			series: []string{
+				`kopf_oldest_unhandled_change_age_seconds` + seriesLabels + `} 0+60x10 0+60x10 0+60x10 0+60x10`,
+			},
 		},
 	},
 	"KopfChangesSlow": {
@@ -85,7 +88,7 @@ var changes = map[string][]course{
 			"two of three calls are repeated for an hour", []string{
 				calls + `,handler="provision",reason="create",outcome="retry"} 0+2x90`,
 				calls + `,handler="provision",reason="create",outcome="success"} 0+1x90`,
-				`kopf_retries_waiting` + these + `,handler="provision"} 3x90`,
+				`kopf_retries_waiting` + seriesLabels + `,handler="provision"} 3x90`,
 			},
 			40 * time.Minute, []string{"Most calls of provision of Database.example.org have to be repeated."},
 		},
@@ -93,7 +96,7 @@ var changes = map[string][]course{
 			reason: "some calls are repeated, most are not", series: []string{
 				calls + `,handler="provision",reason="create",outcome="retry"} 0+1x90`,
 				calls + `,handler="provision",reason="create",outcome="success"} 0+2x90`,
-				`kopf_retries_waiting` + these + `,handler="provision"} 3x90`,
+				`kopf_retries_waiting` + seriesLabels + `,handler="provision"} 3x90`,
 			},
 		},
 	},
@@ -102,12 +105,12 @@ var changes = map[string][]course{
 var processes = map[string][]course{
 	"KopfWatchSilent": {
 		{
-			"nothing comes for ten minutes", []string{`kopf_watch_age_seconds` + these + `} 0+60x10`},
+			"nothing comes for ten minutes", []string{`kopf_watch_age_seconds` + seriesLabels + `} 0+60x10`},
 			6 * time.Minute, []string{"The watch of Database.example.org has been silent for 6m 0s in dbs."},
 		},
 		{
 			reason: "bookmarks come every two minutes",
-			series: []string{`kopf_watch_age_seconds` + these + `} 0 60 120 0 60 120 0 60 120 0 60 120`},
+			series: []string{`kopf_watch_age_seconds` + seriesLabels + `} 0 60 120 0 60 120 0 60 120 0 60 120`},
 		},
 	},
 	"KopfAllPaused": {
@@ -125,20 +128,20 @@ var processes = map[string][]course{
 	},
 	"KopfWorkersOccupied": {
 		{
-			"objects wait for a quarter of an hour", []string{`kopf_workqueue_depth` + these + `} 0x5 3x15`},
+			"objects wait for a quarter of an hour", []string{`kopf_workqueue_depth` + seriesLabels + `} 0x5 3x15`},
 			17 * time.Minute, []string{"Objects of Database.example.org have waited for workers of dbs all the time."},
 		},
 		{
 			reason: "a process begins with a backlog", series: []string{
-				`kopf_workqueue_depth` + these + `} _x40 500 200 50 0x100`,
+				`kopf_workqueue_depth` + seriesLabels + `} _x40 500 200 50 0x100`,
 			},
 		},
 	},
 	"KopfBackgroundStuck": {
 		{
 			"a daemon and a timer do not end", []string{
-				`kopf_daemons` + these + `,handler="watch",state="stopping"} 1x30`,
-				`kopf_timers` + these + `,handler="backup",state="stopping"} 1x30`,
+				`kopf_daemons` + seriesLabels + `,handler="watch",state="stopping"} 1x30`,
+				`kopf_timers` + seriesLabels + `,handler="backup",state="stopping"} 1x30`,
 			},
 			20 * time.Minute, []string{
 				"Handler backup of Database.example.org was asked to stop, and does not end.",
@@ -147,18 +150,19 @@ var processes = map[string][]course{
 		},
 		{
 			reason: "they run, and end within five minutes", series: []string{
-				`kopf_daemons` + these + `,handler="watch",state="running"} 1x60`,
-				`kopf_daemons` + these + `,handler="watch",state="stopping"} 0x10 1x5 0x45`,
+				`kopf_daemons` + seriesLabels + `,handler="watch",state="running"} 1x60`,
+				`kopf_daemons` + seriesLabels + `,handler="watch",state="stopping"} 0x10 1x5 0x45`,
 			},
 		},
 	},
 	"KopfEventsDropped": {
 		{
-			"events are dropped", []string{`kopf_events_dropped_total` + these + `} 0x10 4x10`},
+			"events are dropped", []string{`kopf_events_dropped_total` + seriesLabels + `} 0x10 4x10`},
 			11 * time.Minute, []string{"Handlers of raw events of Database.example.org have missed 4 of them."},
 		},
 		{
-			reason: "some were dropped an hour ago", series: []string{`kopf_events_dropped_total` + these + `} 4x60`},
+			reason: "some were dropped an hour ago",
+			series: []string{`kopf_events_dropped_total` + seriesLabels + `} 4x60`},
 		},
 	},
 	"KopfRequestsFail": {
@@ -179,13 +183,13 @@ var processes = map[string][]course{
 	"KopfChildrenFought": {
 		{
 			"a child is repaired every minute",
-			[]string{`kopf_children_repaired_total` + these + `,child="Secret"} 0+1x60`},
+			[]string{`kopf_children_repaired_total` + seriesLabels + `,child="Secret"} 0+1x60`},
 			40 * time.Minute,
 			[]string{"Each Secret that is repaired for a Database.example.org is changed again by another client."},
 		},
 		{
 			reason: "a single repair of ten children raises no alert",
-			series: []string{`kopf_children_repaired_total` + these + `,child="Secret"} 0x9 10x60`},
+			series: []string{`kopf_children_repaired_total` + seriesLabels + `,child="Secret"} 0x9 10x60`},
 		},
 	},
 }
@@ -206,10 +210,10 @@ func TestAlerts(t *testing.T) {
 			if len(c.want) == 0 && len(fired) > 0 {
 				t.Errorf("%s: %s: it fires: %v", rule.Alert, c.reason, fired)
 			}
-			if got := fired[c.at]; len(c.want) > 0 {
+			if got := fired[c.firesAt]; len(c.want) > 0 {
 				slices.Sort(got)
 				if d := cmp.Diff(c.want, got); d != "" {
-					t.Errorf("%s: %s: after %s, -want, +got:\n%s", rule.Alert, c.reason, c.at, d)
+					t.Errorf("%s: %s: after %s, -want, +got:\n%s", rule.Alert, c.reason, c.firesAt, d)
 				}
 			}
 		}

@@ -75,33 +75,33 @@ func (s series) Querier(int64, int64) (storage.Querier, error) {
 			}
 		}
 		slices.SortFunc(found, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
-		return &selected{rest: found}
+		return &selectedSeries{remaining: found}
 	}}, nil
 }
 
-// selected are the series that a query gets, one after another.
-type selected struct {
-	rest series
-	now  storage.Series
+// selectedSeries are the series that a query gets, one after another.
+type selectedSeries struct {
+	remaining series
+	current   storage.Series
 }
 
 // Next goes on to the next one.
-func (s *selected) Next() bool {
-	if len(s.rest) == 0 {
+func (s *selectedSeries) Next() bool {
+	if len(s.remaining) == 0 {
 		return false
 	}
-	s.now, s.rest = s.rest[0], s.rest[1:]
+	s.current, s.remaining = s.remaining[0], s.remaining[1:]
 	return true
 }
 
 // At is the one that Next has found.
-func (s *selected) At() storage.Series { return s.now }
+func (s *selectedSeries) At() storage.Series { return s.current }
 
 // Err is nil: nothing can fail.
-func (s *selected) Err() error { return nil }
+func (s *selectedSeries) Err() error { return nil }
 
 // Warnings are none.
-func (s *selected) Warnings() annotations.Annotations { return nil }
+func (s *selectedSeries) Warnings() annotations.Annotations { return nil }
 
 // firing gives the summaries of an alert at each evaluation: of those that are not pending any more.
 func firing(t *testing.T, rule rulefmt.Rule, all series, until time.Duration) map[time.Duration][]string {

@@ -87,7 +87,7 @@ func (t *tally) addReason(value ast.Expr) {
 	}
 	t.reasons++
 	if len(strings.Fields(text)) <= 4 {
-		t.short++
+		t.shortReasons++
 	}
 }
 

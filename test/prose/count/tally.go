@@ -19,17 +19,18 @@ import (
 var (
 	whatClauses = regexp.MustCompile(`(?i)\bwhat (is|are|was|were|has|had|have|it|they|there|the|he|she|we|somebody|` +
 		`nobody|others|comes?|came|follows|stands)\b`)
-	tells = regexp.MustCompile(`(?i)\b(tells?|told)\b`)
+	tellWords = regexp.MustCompile(`(?i)\b(tells?|told)\b`)
 	// customary are type names that several packages may have.
-	customary = []string{"Options", "Option", "Reader", "Writer", "Source", "Server"}
+	commonTypeNames = []string{"Options", "Option", "Reader", "Writer", "Source", "Server"}
 )
 
 // tally holds the counts of all files.
 type tally struct {
-	code, comments, what, tells int
-	functions, words, oneWord   int
-	types                       map[string]map[string]bool // exported type names, with the folders that declare them
-	reasons, short              int
+	code, comments, whatClauseCount, tellCount int
+	functions, words, oneWordNames             int
+	// exported type names, with the folders that declare them
+	types                 map[string]map[string]bool
+	reasons, shortReasons int
 }
 
 // countFolders counts the Go files below the folders of a repository.
@@ -79,7 +80,7 @@ func (t *tally) addFile(name string, source []byte) error {
 			n := wordsOf(d.Name.Name)
 			t.functions, t.words = t.functions+1, t.words+n
 			if n == 1 {
-				t.oneWord++
+				t.oneWordNames++
 			}
 		case *ast.GenDecl:
 			t.addTypes(path.Dir(name), d)
@@ -106,8 +107,8 @@ func (t *tally) addLines(source []byte) {
 		lines := code
 		if tok == token.COMMENT {
 			lines = comments
-			t.what += len(whatClauses.FindAllString(literal, -1))
-			t.tells += len(tells.FindAllString(literal, -1))
+			t.whatClauseCount += len(whatClauses.FindAllString(literal, -1))
+			t.tellCount += len(tellWords.FindAllString(literal, -1))
 		}
 		first := file.Line(pos)
 		for line := range strings.Count(literal, "\n") + 1 {
@@ -120,7 +121,7 @@ func (t *tally) addLines(source []byte) {
 func (t *tally) addTypes(folder string, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		s, isType := spec.(*ast.TypeSpec)
-		if !isType || !s.Name.IsExported() || s.Assign.IsValid() || slices.Contains(customary, s.Name.Name) {
+		if !isType || !s.Name.IsExported() || s.Assign.IsValid() || slices.Contains(commonTypeNames, s.Name.Name) {
 			continue
 		}
 		if t.types[s.Name.Name] == nil {
@@ -153,12 +154,12 @@ func (t *tally) String() string {
 	ratio := func(part, all int) float64 { return float64(part) / float64(max(1, all)) }
 	doubled := t.doubled()
 	return fmt.Sprintf("functions: %d, words per name: %.2f, one word: %.0f %%\n",
-		t.functions, ratio(t.words, t.functions), 100*ratio(t.oneWord, t.functions)) +
+		t.functions, ratio(t.words, t.functions), 100*ratio(t.oneWordNames, t.functions)) +
 		fmt.Sprintf("code lines: %d, comment lines: %d, density: %.2f\n", t.code, t.comments,
 			ratio(t.comments, t.code)) +
 		fmt.Sprintf("in 1,000 comment lines: what … %.1f, tells/told %.1f\n",
-			1000*ratio(t.what, t.comments), 1000*ratio(t.tells, t.comments)) +
+			1000*ratio(t.whatClauseCount, t.comments), 1000*ratio(t.tellCount, t.comments)) +
 		fmt.Sprintf("doubled types: %d (%s)\n", len(doubled), strings.Join(doubled, ", ")) +
 		fmt.Sprintf("reasons of test cases: %d, with four words or fewer: %.1f %%\n", t.reasons,
-			100*ratio(t.short, t.reasons))
+			100*ratio(t.shortReasons, t.reasons))
 }

@@ -15,13 +15,13 @@ func TestCounts(t *testing.T) {
 	}{
 		"Names": {"a word begins with a capital letter after a small one",
 			"package p\n\nfunc removeAPIKey() {}\n\nfunc (T) Get() {}\n",
-			tally{code: 3, functions: 2, words: 3, oneWord: 1}},
+			tally{code: 3, functions: 2, words: 3, oneWordNames: 1}},
 		"Lines": {"a line with code and a comment counts for both",
 			"package p // a\n\n/* b\nc */\nvar x = `\n`\n",
 			tally{code: 3, comments: 3}},
 		"Idioms": {"idioms count in comments only",
 			"package p\n\n// What is here tells more, and what is there was told.\nvar x = \"what is here\"\n",
-			tally{code: 2, comments: 1, what: 2, tells: 2}},
+			tally{code: 2, comments: 1, whatClauseCount: 2, tellCount: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got tally
@@ -54,8 +54,8 @@ var (
 	if err := got.addFile("p/a_test.go", []byte(source)); err != nil {
 		t.Fatal(err)
 	}
-	if got.reasons != 3 || got.short != 2 {
-		t.Errorf("three reasons, two of them short: got %d and %d", got.reasons, got.short)
+	if got.reasons != 3 || got.shortReasons != 2 {
+		t.Errorf("three reasons, two of them short: got %d and %d", got.reasons, got.shortReasons)
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 const (
 	// linesAgain is the number of lines that are repeated of each failure, and widthAgain their maximum length in
 	// bytes.
-	linesAgain = 30
-	widthAgain = 2000
+	maxOutputLines = 30
+	maxLineLength  = 2000
 )
 
 // failure is a failed test with the beginning of its output.
 type failure struct {
-	where, test string
-	said        []string
+	packageName, test string
+	output            []string
 }
 
 // newFailure leaves out what Ginkgo says of a suite before its first failure.
@@ -26,12 +26,12 @@ func newFailure(where, test string, output []string) failure {
 			break
 		}
 	}
-	f := failure{where: where, test: test}
-	for _, line := range output[:min(linesAgain, len(output))] {
-		if len(line) > widthAgain {
-			line = line[:widthAgain] + "...\n"
+	f := failure{packageName: where, test: test}
+	for _, line := range output[:min(maxOutputLines, len(output))] {
+		if len(line) > maxLineLength {
+			line = line[:maxLineLength] + "...\n"
 		}
-		f.said = append(f.said, line)
+		f.output = append(f.output, line)
 	}
 	return f
 }
@@ -42,7 +42,7 @@ func (r *report) repeat() {
 		if i == 0 {
 			r.show("\n-- what failed, once more:\n")
 		}
-		r.show(fmt.Sprintf("-- %s: %s\n", f.where, f.test))
-		r.show(f.said...)
+		r.show(fmt.Sprintf("-- %s: %s\n", f.packageName, f.test))
+		r.show(f.output...)
 	}
 }

@@ -21,22 +21,22 @@ type event struct {
 
 // report is the state of a run.
 type report struct {
-	out      io.Writer
-	now      func() time.Time
-	begun    time.Time
-	packages map[string]*running
-	failures []failure
+	out       io.Writer
+	now       func() time.Time
+	startedAt time.Time
+	packages  map[string]*runningPackage
+	failures  []failure
 }
 
-// running is a package that has not ended.
-type running struct {
-	started map[string]time.Time // the tests that have not ended
-	output  map[string][]string  // what a test said
-	ended   int                  // tests
+// runningPackage is a package that has not ended.
+type runningPackage struct {
+	startTimes map[string]time.Time // the tests that have not ended
+	output     map[string][]string  // what a test said
+	endedTests int                  // tests
 }
 
 func newReport(out io.Writer, now func() time.Time) *report {
-	return &report{out: out, now: now, begun: now(), packages: map[string]*running{}}
+	return &report{out: out, now: now, startedAt: now(), packages: map[string]*runningPackage{}}
 }
 
 // follow reads events until the end, and lists the running tests at the given interval.
@@ -112,7 +112,7 @@ func (r *report) readTest(e event) {
 	p := r.of(e.Package)
 	switch e.Action {
 	case "run":
-		p.started[e.Test] = r.now()
+		p.startTimes[e.Test] = r.now()
 	case "output":
 		if !strings.HasPrefix(e.Output, "=== ") { // that it runs, or goes on
 			p.output[e.Test] = append(p.output[e.Test], e.Output)
@@ -132,19 +132,19 @@ func (r *report) fail(where, test string) {
 	r.failures = append(r.failures, newFailure(where, test, said))
 }
 
-func (r *report) of(name string) *running {
+func (r *report) of(name string) *runningPackage {
 	p := r.packages[name]
 	if p == nil {
-		p = &running{started: map[string]time.Time{}, output: map[string][]string{}}
+		p = &runningPackage{startTimes: map[string]time.Time{}, output: map[string][]string{}}
 		r.packages[name] = p
 	}
 	return p
 }
 
-func (p *running) end(test string) {
-	delete(p.started, test)
+func (p *runningPackage) end(test string) {
+	delete(p.startTimes, test)
 	delete(p.output, test)
-	p.ended++
+	p.endedTests++
 }
 
 // say prints a line for each running package with its top-level tests.
@@ -153,16 +153,16 @@ func (r *report) say() {
 	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
 		p := r.packages[name]
 		var tests []string
-		for _, test := range slices.Sorted(maps.Keys(p.started)) {
+		for _, test := range slices.Sorted(maps.Keys(p.startTimes)) {
 			if !strings.Contains(test, "/") {
-				tests = append(tests, fmt.Sprintf("%s for %s", test, now.Sub(p.started[test]).Round(time.Second)))
+				tests = append(tests, fmt.Sprintf("%s for %s", test, now.Sub(p.startTimes[test]).Round(time.Second)))
 			}
 		}
 		if len(tests) > 0 {
 			r.show(
 				fmt.Sprintf(
-					"-- %s: %s: %s; %d have ended\n", now.Sub(r.begun).Round(time.Second), name,
-					strings.Join(tests, ", "), p.ended,
+					"-- %s: %s: %s; %d have ended\n", now.Sub(r.startedAt).Round(time.Second), name,
+					strings.Join(tests, ", "), p.endedTests,
 				),
 			)
 		}
@@ -171,7 +171,7 @@ func (r *report) say() {
 		r.show(
 			fmt.Sprintf(
 				"-- %s: nothing is running yet, or any more; packages are being compiled\n",
-				now.Sub(r.begun).Round(time.Second),
+				now.Sub(r.startedAt).Round(time.Second),
 			),
 		)
 	}

@@ -23,7 +23,7 @@ var options = []string{
 
 var families = map[string]handlers.Family{
 	"create": handlers.Changing, "update": handlers.Changing, "delete": handlers.Changing, "resume": handlers.Changing,
-	"field": handlers.Changing, "event": handlers.Watching, "timer": handlers.Spawning, "daemon": handlers.Spawning,
+	"field": handlers.Changing, "event": handlers.Watching, "timer": handlers.Background, "daemon": handlers.Background,
 	"index": handlers.Indexing, "validate": handlers.Admitting, "mutate": handlers.Admitting,
 }
 
@@ -37,8 +37,8 @@ type Declared struct {
 	Handler *handlers.Handler
 	// Options are all that is said.
 	Options vectors.Fields
-	// Mine is true if the handler is for the served resource.
-	Mine bool
+	// SelectsServed is true if the handler is for the served resource.
+	SelectsServed bool
 }
 
 // Handlers reads the declarations. Activities are left out. An error is a mistake that Kopf would refuse.
@@ -54,11 +54,11 @@ func Handlers(t testing.TB, list []any, served discovery.Resource) ([]Declared, 
 		if err != nil {
 			return nil, err
 		}
-		h, err := one(t, d)
+		h, err := newHandler(t, d)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Declared{Handler: h, Options: d, Mine: mine})
+		all = append(all, Declared{Handler: h, Options: d, SelectsServed: mine})
 	}
 	return all, nil
 }
@@ -73,7 +73,7 @@ func Family(t testing.TB, on string) handlers.Family {
 	return family
 }
 
-func one(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
+func newHandler(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
 	t.Helper()
 	on := d.Text("on", "")
 	field, err := fieldOf(d["field"])
@@ -82,7 +82,7 @@ func one(t testing.TB, d vectors.Fields) (*handlers.Handler, error) {
 	}
 	family := Family(t, on)
 	h := &handlers.Handler{
-		ID: ID(d), Family: family, Function: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
+		ID: ID(d), Family: family, FunctionKey: d.Text("fn", ID(d)), EvenIfDeleted: d.Flag("deleted"),
 		Optional: d.Flag("optional"), Initial: on == "resume", Mutating: on == "mutate", Field: field,
 		NeedsChange: on == "update" || on == "field", Subresource: d.Text("subresource", ""),
 		Policy: Policy(t, d), Background: background(t, on, d),
@@ -110,7 +110,7 @@ func Sub(t testing.TB, parent *handlers.Handler, spec any) (*handlers.Handler, v
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &handlers.Handler{ID: ID(d), Function: d.Text("fn", ID(d)), Field: field, Policy: Policy(t, d)}
+	h := &handlers.Handler{ID: ID(d), FunctionKey: d.Text("fn", ID(d)), Field: field, Policy: Policy(t, d)}
 	if !parent.NeedsChange && (d["old"] != nil || d["new"] != nil) {
 		return nil, nil, errors.New("only sub-handlers of update and field handlers have old and new")
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// nowhere is what callbacks get for an absent field: something that is no null, and is truthy. For an absent label or
-// annotation, they get a null.
-type nowhere struct{}
+// absentValue is what callbacks get for an absent field: something that is no null, and is truthy. For an absent label
+// or annotation, they get a null.
+type absentValue struct{}
 
 // callback judges a value, or, of a filter of whole objects, a cause.
 type callback func(of any) bool
@@ -79,10 +79,10 @@ func valueCallback(name string, arg any) (callback, error) {
 	judge, ok := map[string]callback{
 		"always":      func(any) bool { return true },
 		"never":       func(any) bool { return false },
-		"equals":      func(v any) bool { return v != nowhere{} && diff.Equal(v, arg) },
+		"equals":      func(v any) bool { return v != absentValue{} && diff.Equal(v, arg) },
 		"is_none":     func(v any) bool { return v == nil },
 		"is_not_none": func(v any) bool { return v != nil },
-		"is_json":     func(v any) bool { return v != nowhere{} },
+		"is_json":     func(v any) bool { return v != absentValue{} },
 		"truthy":      truthy,
 		"greater":     func(v any) bool { return number(v) != nil && *number(v) > *number(arg) },
 		"startswith": func(v any) bool {
@@ -148,5 +148,5 @@ func fieldPattern(field, spec any) (handlers.ValuePattern, error) {
 	if field == nil {
 		return nil, errors.New("a pattern of a value without a field")
 	}
-	return patternOf(spec, nowhere{})
+	return patternOf(spec, absentValue{})
 }

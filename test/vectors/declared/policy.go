@@ -55,9 +55,11 @@ func background(t testing.TB, on string, d vectors.Fields) *handlers.BackgroundO
 		return nil
 	}
 	b := &handlers.BackgroundOptions{
-		Daemon: on == "daemon", Interval: least(t, d, "interval"), Sharp: d.Flag("sharp"), Idle: least(t, d, "idle"),
-		CancelBackoff: least(t, d, "cancellation_backoff"), CancelTimeout: least(t, d, "cancellation_timeout"),
-		CancelPolling: least(t, d, "cancellation_polling"),
+		Daemon: on == "daemon", Interval: minDuration(t, d, "interval"), Sharp: d.Flag("sharp"),
+		Idle:          minDuration(t, d, "idle"),
+		CancelBackoff: minDuration(t, d, "cancellation_backoff"),
+		CancelTimeout: minDuration(t, d, "cancellation_timeout"),
+		CancelPolling: minDuration(t, d, "cancellation_polling"),
 	}
 	if delay := Seconds(t, d, "initial_delay"); delay != nil {
 		b.InitialDelay = func(map[string]any) (time.Duration, error) { return *delay, nil }
@@ -65,8 +67,8 @@ func background(t testing.TB, on string, d vectors.Fields) *handlers.BackgroundO
 	return b
 }
 
-// least is a duration of which a zero differs from none: as there are no nulls here, it is the shortest one then.
-func least(t testing.TB, d vectors.Fields, key string) time.Duration {
+// minDuration is a duration of which a zero differs from none: as there are no nulls here, it is the shortest one then.
+func minDuration(t testing.TB, d vectors.Fields, key string) time.Duration {
 	t.Helper()
 	given := Seconds(t, d, key)
 	if given == nil {

@@ -21,7 +21,7 @@ var kwargs = map[handlers.Family][]string{
 }
 
 // common lists the arguments that filters of all families get.
-var common = []string{
+var commonArguments = []string{
 	"resource", "body", "spec", "meta", "status", "uid", "name", "namespace", "labels", "annotations", "patch",
 	"logger", "memo",
 }
@@ -38,7 +38,9 @@ func whenFilter(family handlers.Family, spec vectors.Fields) (handlers.Filter, e
 }
 
 func causeCallback(family handlers.Family, name string, arg any) (callback, error) {
-	has := func(name string) bool { return slices.Contains(common, name) || slices.Contains(kwargs[family], name) }
+	has := func(name string) bool {
+		return slices.Contains(commonArguments, name) || slices.Contains(kwargs[family], name)
+	}
 	of := func(c any) *cause.Cause { it, _ := c.(*cause.Cause); return it }
 	pair, _ := arg.([]any)
 	// equals is for arguments of a key and its value, in the mapping at the path.
@@ -74,8 +76,8 @@ func causeCallback(family handlers.Family, name string, arg any) (callback, erro
 
 // typeOf is a null for objects of a listing.
 func typeOf(c *cause.Cause) any {
-	if c.Type == "" {
+	if c.EventType == "" {
 		return nil
 	}
-	return c.Type
+	return c.EventType
 }

@@ -23,9 +23,9 @@ const (
 	// Namespace is the namespace of all objects.
 	Namespace = "default"
 	// marker is the user whose requests mark positions in the audit log.
-	marker = "yardstick-marker"
+	markerUser = "yardstick-marker"
 	// patience is the start timeout of the servers, enough for a very slow machine.
-	patience = 5 * time.Minute
+	serverTimeout = 5 * time.Minute
 )
 
 // Options configures the control plane.
@@ -47,12 +47,12 @@ type Cluster struct {
 	// Tally counts all kopfexamples in a watch.
 	Tally *Tally
 
-	folder      string
-	progress    io.Writer
-	environment *envtest.Environment
-	api         client.Client
-	marker      client.Client
-	log         *auditLog
+	folder       string
+	progress     io.Writer
+	environment  *envtest.Environment
+	api          client.Client
+	markerClient client.Client
+	log          *auditLog
 }
 
 // Start starts the servers and watches the objects until the context ends.
@@ -61,7 +61,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{folder: o.Folder, progress: o.Progress, log: &auditLog{path: path}}
 	c.environment = &envtest.Environment{
 		BinaryAssetsDirectory: o.Assets, CRDDirectoryPaths: []string{o.CRD}, ErrorIfCRDPathMissing: true,
-		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		ControlPlaneStartTimeout: serverTimeout, ControlPlaneStopTimeout: serverTimeout,
 	}
 	if err := c.configure(o, path); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (c *Cluster) configure(o Options, path string) error {
 	policy, err := json.Marshal(map[string]any{
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": later,
 		"rules": []any{
-			map[string]any{"level": "Metadata", "users": append([]string{marker}, o.Users...)},
+			map[string]any{"level": "Metadata", "users": append([]string{markerUser}, o.Users...)},
 			map[string]any{"level": "None"},
 		},
 	})
@@ -110,7 +110,7 @@ func (c *Cluster) connect(ctx context.Context, config *rest.Config, users []stri
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	for _, name := range append([]string{marker}, users...) {
+	for _, name := range append([]string{markerUser}, users...) {
 		if err := c.add(name); err != nil {
 			return err
 		}
@@ -129,8 +129,8 @@ func (c *Cluster) add(name string) error {
 	if err != nil {
 		return fmt.Errorf("making the user %s: %w", name, err)
 	}
-	if name == marker {
-		c.marker, err = client.New(user.Config(), client.Options{})
+	if name == markerUser {
+		c.markerClient, err = client.New(user.Config(), client.Options{})
 		return err
 	}
 	kubeconfig, err := user.KubeConfig()

@@ -22,14 +22,14 @@ const (
 	filler   = "some payload as people write it "
 )
 
-func named(i int) *v1.KopfExample {
+func exampleNamed(i int) *v1.KopfExample {
 	return &v1.KopfExample{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("kex-%06d", i), Namespace: Namespace}}
 }
 
 // Create creates the objects with numbers from first up to but not including end, with specs of about size bytes.
 func (c *Cluster) Create(ctx context.Context, first, end, size int) error {
 	return c.each(ctx, "creating", first, end, func(i int) error {
-		o := named(i)
+		o := exampleNamed(i)
 		o.Labels = map[string]string{"app": "yardstick"}
 		o.Spec = v1.Spec{
 			Field: "made", Items: []string{"a", "b", "c"},
@@ -55,7 +55,7 @@ func (c *Cluster) ChangeAll(ctx context.Context, end int, value string) error {
 // DeleteAll deletes the objects with numbers from first up to but not including end. Objects with finalizers stay until
 // these are removed.
 func (c *Cluster) DeleteAll(ctx context.Context, first, end int) error {
-	return c.each(ctx, "deleting", first, end, func(i int) error { return c.remove(ctx, named(i)) })
+	return c.each(ctx, "deleting", first, end, func(i int) error { return c.remove(ctx, exampleNamed(i)) })
 }
 
 // remove deletes an object by name and ignores that it does not exist.
@@ -74,7 +74,7 @@ func (c *Cluster) Release(ctx context.Context, end int) error {
 }
 
 func (c *Cluster) patch(ctx context.Context, i int, patch string) error {
-	o := named(i)
+	o := exampleNamed(i)
 	err := c.api.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("changing %s: %w", o.Name, err)

@@ -23,14 +23,14 @@ import (
 type Requests map[string]int
 
 // writing lists the verbs that change objects.
-var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
+var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
 // Writes returns the number of requests that change objects.
 func (r Requests) Writes() int {
 	writes := 0
 	for what, count := range r {
 		verb, _, _ := strings.Cut(what, " ")
-		if slices.Contains(writing, verb) {
+		if slices.Contains(writeVerbs, verb) {
 			writes += count
 		}
 	}
@@ -64,7 +64,7 @@ func (r Requests) Describe(objects int) string {
 // A request by the marker shows that the audit log is complete up to the call.
 func (c *Cluster) Requests(ctx context.Context, user string) (Requests, error) {
 	name := fmt.Sprintf("marker-%d", time.Now().UnixNano())
-	err := c.marker.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	err := c.markerClient.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("asking for a mark in the audit log: %w", err)
 	}
@@ -73,7 +73,7 @@ func (c *Cluster) Requests(ctx context.Context, user string) (Requests, error) {
 	}
 	found := Requests{}
 	for {
-		events, err := c.log.more()
+		events, err := c.log.newEvents()
 		if err != nil {
 			return nil, err
 		}
@@ -93,9 +93,9 @@ func (c *Cluster) Requests(ctx context.Context, user string) (Requests, error) {
 
 // auditLog reads the audit log incrementally.
 type auditLog struct {
-	path string
-	file *os.File
-	rest []byte // the start of an incomplete line
+	path        string
+	file        *os.File
+	partialLine []byte // the start of an incomplete line
 }
 
 // event contains the used fields of an audit event.
@@ -116,8 +116,8 @@ func (e event) what() string {
 	return what
 }
 
-// more returns the events that were logged since the last call.
-func (l *auditLog) more() ([]event, error) {
+// newEvents returns the events that were logged since the last call.
+func (l *auditLog) newEvents() ([]event, error) {
 	if l.file == nil {
 		file, err := os.Open(l.path)
 		if err != nil {
@@ -128,7 +128,7 @@ func (l *auditLog) more() ([]event, error) {
 	var events []event
 	for lines := bufio.NewReader(l.file); ; {
 		line, err := lines.ReadBytes('\n')
-		l.rest = append(l.rest, line...)
+		l.partialLine = append(l.partialLine, line...)
 		if errors.Is(err, io.EOF) {
 			return events, nil
 		}
@@ -136,10 +136,10 @@ func (l *auditLog) more() ([]event, error) {
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
 		var one event
-		if err := json.Unmarshal(l.rest, &one); err != nil {
+		if err := json.Unmarshal(l.partialLine, &one); err != nil {
 			return nil, fmt.Errorf("reading an audit event: %w", err)
 		}
-		events, l.rest = append(events, one), nil
+		events, l.partialLine = append(events, one), nil
 	}
 }
 

@@ -29,7 +29,7 @@ func TestRequests(t *testing.T) {
 func TestAuditLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	log := &auditLog{path: path}
-	if _, err := log.more(); err == nil {
+	if _, err := log.newEvents(); err == nil {
 		t.Error("a missing log is an error and does not count as zero requests")
 	}
 	file, err := os.Create(path)
@@ -42,7 +42,7 @@ func TestAuditLog(t *testing.T) {
 		if _, err := file.WriteString(text); err != nil {
 			t.Fatal(err)
 		}
-		events, err := log.more()
+		events, err := log.newEvents()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestAuditLog(t *testing.T) {
 	if _, err := file.WriteString("no JSON\n"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.more(); err == nil {
+	if _, err := log.newEvents(); err == nil {
 		t.Error("a malformed line is an error because it can be a request")
 	}
 }

@@ -32,7 +32,7 @@ type Tally struct {
 }
 
 // stalled is how long a wait continues without any change of the counts.
-const stalled = 2 * time.Minute
+const stallTimeout = 2 * time.Minute
 
 // watch counts the objects until the context ends. It drops their specs and managed fields so that the yardstick itself
 // stays small.
@@ -115,8 +115,8 @@ func (t *Tally) Await(ctx context.Context, want int, number func(Counts) int, te
 			last = time.Now()
 		case <-told.C:
 			tell(now)
-			if time.Since(last) > stalled {
-				return fmt.Errorf("nothing has happened for %s, with %d of %d objects", stalled, now, want)
+			if time.Since(last) > stallTimeout {
+				return fmt.Errorf("nothing has happened for %s, with %d of %d objects", stallTimeout, now, want)
 			}
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %d objects, with %d: %w", want, now, context.Cause(ctx))

@@ -21,8 +21,8 @@ func TestTally(t *testing.T) {
 	updated.Status.CreateFn, updated.Status.UpdateFn = &v1.Created{}, &v1.Updated{Seen: "v2"}
 	tally := newTally()
 	steps := []struct {
-		was, is *v1.KopfExample
-		want    Counts
+		before, after *v1.KopfExample
+		want          Counts
 	}{
 		{nil, &bare, Counts{Objects: 1, Seen: map[string]int{}}},
 		{&bare, &made, Counts{Objects: 1, Created: 1, Seen: map[string]int{}}},
@@ -30,11 +30,11 @@ func TestTally(t *testing.T) {
 		{&updated, nil, Counts{Seen: map[string]int{}}},
 	}
 	for i, step := range steps {
-		if step.was != nil {
-			tally.count(step.was, -1)
+		if step.before != nil {
+			tally.count(step.before, -1)
 		}
-		if step.is != nil {
-			tally.count(step.is, 1)
+		if step.after != nil {
+			tally.count(step.after, 1)
 		}
 		if diff := cmp.Diff(step.want, tally.Counts()); diff != "" {
 			t.Errorf("step %d: -want, +got\n%s", i, diff)

@@ -107,7 +107,8 @@ func TestPrint(t *testing.T) {
 	b.Remark("create", "byhand", "patch 2")
 	var text strings.Builder
 	pairs := []figures.Pair{
-		{Title: "to by hand", Of: "ours", To: "byhand"}, {Title: "to Kopf", Of: "ours", To: "kopf"},
+		{Title: "to by hand", Numerator: "ours", Denominator: "byhand"},
+		{Title: "to Kopf", Numerator: "ours", Denominator: "kopf"},
 	}
 	if err := b.Print(&text, []string{"ours", "byhand"}, pairs); err != nil {
 		t.Fatal(err)

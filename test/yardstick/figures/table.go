@@ -9,16 +9,16 @@ import (
 )
 
 // Pair is a comparison: Of is divided by To.
-type Pair struct{ Title, Of, To string }
+type Pair struct{ Title, Numerator, Denominator string }
 
 // none is printed where a ratio does not exist.
-const none = "–"
+const noRatio = "–"
 
 // Print writes a table for each phase with one line per figure: a column of ratios for each pair whose contenders have
 // run, and the medians of all contenders in order. Remarks follow, grouped by equal text.
 func (b *Book) Print(w io.Writer, contenders []string, pairs []Pair) error {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool {
-		return !slices.Contains(contenders, p.Of) || !slices.Contains(contenders, p.To)
+		return !slices.Contains(contenders, p.Numerator) || !slices.Contains(contenders, p.Denominator)
 	})
 	var text strings.Builder
 	_, _ = fmt.Fprintf(&text, "medians of: %s\n\n", strings.Join(contenders, " · "))
@@ -64,11 +64,11 @@ func (p phase) remark(text *strings.Builder, contenders []string) {
 func (f figure) row(contenders []string, pairs []Pair) []string {
 	row := []string{"  " + f.name}
 	for _, p := range pairs {
-		ratio, ok := Ratio(f.values[p.Of], f.values[p.To])
+		ratio, ok := Ratio(f.values[p.Numerator], f.values[p.Denominator])
 		if ok {
 			row = append(row, ratio.String())
 		} else {
-			row = append(row, none)
+			row = append(row, noRatio)
 		}
 	}
 	var medians []string

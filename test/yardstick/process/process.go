@@ -13,16 +13,16 @@ import (
 )
 
 // patience is how long a program may take to end after a signal.
-const patience = 30 * time.Second
+const stopTimeout = 30 * time.Second
 
 // Process is a program that is running or has ended.
 type Process struct {
-	command *exec.Cmd
-	hearing *figureReader
-	log     *os.File
-	begun   time.Time
-	done    chan struct{}
-	err     error // the reason for the end; read only after done is closed
+	command   *exec.Cmd
+	reader    *figureReader
+	log       *os.File
+	startedAt time.Time
+	done      chan struct{}
+	err       error // the reason for the end; read only after done is closed
 }
 
 // Start starts a program with additional environment variables. Its output is appended to a file.
@@ -33,11 +33,11 @@ func Start(args, variables []string, log string) (*Process, error) {
 	}
 	p := &Process{
 		command: exec.Command(args[0], args[1:]...), //nolint:gosec // the contenders are given by name
-		hearing: newFigureReader(), log: file, done: make(chan struct{}),
+		reader:  newFigureReader(), log: file, done: make(chan struct{}),
 	}
 	p.command.Env = append(os.Environ(), variables...)
-	p.command.Stdout, p.command.Stderr = io.MultiWriter(file, p.hearing), file
-	p.begun = time.Now()
+	p.command.Stdout, p.command.Stderr = io.MultiWriter(file, p.reader), file
+	p.startedAt = time.Now()
 	if err := p.command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", args[0], err), file.Close())
 	}
@@ -47,19 +47,20 @@ func Start(args, variables []string, log string) (*Process, error) {
 
 func (p *Process) wait() {
 	err := p.command.Wait()
-	p.err = errors.Join(fmt.Errorf("%s has ended: %w", strings.Join(p.command.Args, " "), ended(err)), p.log.Close())
+	p.err = errors.Join(fmt.Errorf("%s has ended: %w", strings.Join(p.command.Args, " "), exitError(err)),
+		p.log.Close())
 	close(p.done)
 }
 
-func ended(err error) error {
+func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
 	}
 	return err
 }
 
-// Begun returns the start time.
-func (p *Process) Begun() time.Time { return p.begun }
+// StartedAt returns the start time.
+func (p *Process) StartedAt() time.Time { return p.startedAt }
 
 // Done returns a channel that is closed when the program has ended; [Process.Err] returns the reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
@@ -90,12 +91,12 @@ func (p *Process) Usage() (Usage, error) {
 
 // Await waits until the program has printed a number of lines with a word, and returns all of them.
 func (p *Process) Await(ctx context.Context, word string, times int) ([]FigureLine, error) {
-	return p.hearing.await(ctx, word, times)
+	return p.reader.await(ctx, word, times)
 }
 
 // FigureLines returns the lines with a word that the program has printed so far.
 func (p *Process) FigureLines(word string) []FigureLine {
-	told, _ := p.hearing.all(word)
+	told, _ := p.reader.all(word)
 	return told
 }
 
@@ -105,7 +106,7 @@ func (p *Process) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		_ = p.command.Process.Kill()
 		<-p.done
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 // role turns the test binary into an operator.
-const role = "YARDSTICK_TEST_ROLE"
+const roleVariable = "YARDSTICK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(role) {
+	switch os.Getenv(roleVariable) {
 	case "":
 		os.Exit(m.Run())
 	case "telling":
@@ -99,13 +99,13 @@ func TestOwnUsage(t *testing.T) {
 
 // TestFigureLines shows that figures arrive as lines of the output, among other lines.
 func TestFigureLines(t *testing.T) {
-	t.Setenv(role, "telling")
+	t.Setenv(roleVariable, "telling")
 	p := start(t)
 	told, err := p.Await(t.Context(), "ticks", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told[0].Value != 12.5 || told[0].At.Before(p.Begun()) {
+	if told[0].Value != 12.5 || told[0].ReceivedAt.Before(p.StartedAt()) {
 		t.Errorf("want 12.5 ticks, printed after the start, got %+v", told)
 	}
 	if err := p.Err(); err != nil {
@@ -119,7 +119,7 @@ func TestFigureLines(t *testing.T) {
 
 // TestFailing shows that the error of an operator that ends by itself contains the reason.
 func TestFailing(t *testing.T) {
-	t.Setenv(role, "failing")
+	t.Setenv(roleVariable, "failing")
 	p := start(t)
 	<-p.Done()
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") ||
@@ -133,7 +133,7 @@ func TestFailing(t *testing.T) {
 
 // TestAwaitEndsWithContext shows that a wait for lines that never come ends with the cause of the context.
 func TestAwaitEndsWithContext(t *testing.T) {
-	t.Setenv(role, "telling")
+	t.Setenv(roleVariable, "telling")
 	p := start(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")

@@ -14,12 +14,12 @@ import (
 type Contender struct {
 	Name string
 	Args []string
-	// Dynamic marks a contender that works without Go types although they exist.
-	Dynamic bool
-	// Skips lists the scenarios in which it does not take part.
-	Skips []string
-	// Plays is the only scenario in which it takes part; empty means all common scenarios.
-	Plays string
+	// IsDynamic marks a contender that works without Go types although they exist.
+	IsDynamic bool
+	// SkippedScenarios lists the scenarios in which it does not take part.
+	SkippedScenarios []string
+	// OnlyScenario is the only scenario in which it takes part; empty means all common scenarios.
+	OnlyScenario string
 }
 
 // User returns the name of the contender's API user.
@@ -38,7 +38,7 @@ type Bench struct {
 	Objects, Size, Rounds int
 	// Window is how long timers tick, changes arrive and programs idle. Rest is how long an operator must be idle
 	// before its memory counts as steady.
-	Window, Rest time.Duration
+	Window, IdleTime time.Duration
 	// Rate is the number of changes per second in the scenario latency.
 	Rate int
 }

@@ -13,13 +13,13 @@ func startReady(ctx context.Context, t *trial) error {
 	if err := t.Cluster.Create(ctx, t.Objects, t.Objects+1, t.Size); err != nil {
 		return err
 	}
-	if err := t.await(ctx, "handled", 1, created); err != nil {
+	if err := t.await(ctx, "handled", 1, createdCount); err != nil {
 		return err
 	}
 	if err := t.Cluster.DeleteAll(ctx, t.Objects, t.Objects+1); err != nil {
 		return err
 	}
-	return t.await(ctx, "objects left", 0, objects)
+	return t.await(ctx, "objects left", 0, objectCount)
 }
 
 // load creates all objects and waits until they are handled.
@@ -27,7 +27,7 @@ func load(ctx context.Context, t *trial) error {
 	if err := t.Cluster.Create(ctx, 0, t.Objects, t.Size); err != nil {
 		return err
 	}
-	return t.await(ctx, "created and handled", t.Objects, created)
+	return t.await(ctx, "created and handled", t.Objects, createdCount)
 }
 
 func create(ctx context.Context, t *trial) error {
@@ -39,7 +39,7 @@ func update(ctx context.Context, t *trial) error {
 		if err := t.Cluster.ChangeAll(ctx, t.Objects, "updated"); err != nil {
 			return err
 		}
-		return t.await(ctx, "updated and handled", t.Objects, seen("updated"))
+		return t.await(ctx, "updated and handled", t.Objects, seenCountOf("updated"))
 	})
 }
 
@@ -53,7 +53,7 @@ func downtime(ctx context.Context, t *trial) error {
 		if err := t.start(); err != nil {
 			return err
 		}
-		return t.await(ctx, "missed and handled", t.Objects, seen("missed"))
+		return t.await(ctx, "missed and handled", t.Objects, seenCountOf("missed"))
 	})
 }
 
@@ -62,7 +62,7 @@ func remove(ctx context.Context, t *trial) error {
 		if err := t.Cluster.DeleteAll(ctx, 0, t.Objects); err != nil {
 			return err
 		}
-		return t.await(ctx, "objects left", 0, objects)
+		return t.await(ctx, "objects left", 0, objectCount)
 	})
 }
 
@@ -95,7 +95,7 @@ func ticking(ctx context.Context, t *trial) error {
 
 // noteTicks stores how often the timers have ticked; operators print the number when they stop.
 func (t *trial) noteTicks(ctx context.Context) error {
-	operator, alive := t.operator, time.Since(t.operator.Begun())
+	operator, alive := t.operator, time.Since(t.operator.StartedAt())
 	t.stop()
 	told, err := operator.Await(ctx, "ticks", 1)
 	if err != nil {

@@ -21,15 +21,15 @@ func startAlone(ctx context.Context, t *trial) error {
 	t.note("writes", float64(m.requests.Writes()))
 	t.note("requests", float64(m.requests.Total()))
 	t.note("peak MB", float64(m.usage.Peak)/megabyte)
-	t.Book.Remark(t.phase, t.contender.Name, m.requests.Describe(requestsAsTheyAre))
+	t.Book.Remark(t.phase, t.contender.Name, m.requests.Describe(undividedRequests))
 	return nil
 }
 
 // requestsAsTheyAre makes Describe print total numbers: there are no objects to divide by.
-const requestsAsTheyAre = int(^uint(0) >> 1)
+const undividedRequests = int(^uint(0) >> 1)
 
-// rest measures an idle program.
-func rest(ctx context.Context, t *trial) error {
+// measureIdle measures an idle program.
+func measureIdle(ctx context.Context, t *trial) error {
 	m, err := t.measure(ctx, func(ctx context.Context) error {
 		t.say("  %s, %s: for %s", t.contender.Name, t.phase, t.Window)
 		return t.pause(ctx, t.Window)

@@ -10,7 +10,7 @@ import (
 )
 
 // straggling is how long the handlers of earlier changes may still take after that of the last change.
-const straggling = 2 * time.Second
+const stragglerTimeout = 2 * time.Second
 
 // steady changes one object after another at a steady rate. Operators print the age of each change when its handler is
 // called. The age starts before the request, so it includes the API server's part, which is the same for all.
@@ -23,7 +23,7 @@ func steady(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		if err := t.await(ctx, "the last change, handled", 1, seen(last)); err != nil {
+		if err := t.await(ctx, "the last change, handled", 1, seenCountOf(last)); err != nil {
 			return err
 		}
 		told, err = t.latencies(ctx, changes)
@@ -68,7 +68,7 @@ func (t *trial) change(ctx context.Context, changes int) (last string, err error
 
 // latencies returns the latencies of all changes, except for those that a later change of the same object superseded.
 func (t *trial) latencies(ctx context.Context, changes int) ([]process.FigureLine, error) {
-	waiting, cancel := context.WithTimeout(ctx, straggling)
+	waiting, cancel := context.WithTimeout(ctx, stragglerTimeout)
 	defer cancel()
 	told, err := t.operator.Await(waiting, "latency", changes)
 	if err != nil && ctx.Err() != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // seeing is how long an operator may take to see all pods: with tens of thousands, some need minutes.
-const seeing = 15 * time.Minute
+const syncTimeout = 15 * time.Minute
 
 func createPods(ctx context.Context, b *Bench) error {
 	b.say("pods: creating %d of them", b.Objects)
@@ -23,7 +23,7 @@ func deletePods(ctx context.Context, b *Bench) error {
 
 // seeAll measures from the start of an operator until its handler has seen all pods, and the memory after a rest.
 func seeAll(ctx context.Context, t *trial) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, seeing, fmt.Errorf("not all were seen within %s", seeing))
+	ctx, cancel := context.WithTimeoutCause(ctx, syncTimeout, fmt.Errorf("not all were seen within %s", syncTimeout))
 	defer cancel()
 	var told []process.FigureLine
 	m, err := t.measure(ctx, func(ctx context.Context) (err error) {
@@ -33,12 +33,12 @@ func seeAll(ctx context.Context, t *trial) error {
 		if told, err = t.awaitAll(ctx); err != nil {
 			return err
 		}
-		return t.pause(ctx, t.Rest)
+		return t.pause(ctx, t.IdleTime)
 	})
 	if err != nil {
 		return err
 	}
-	t.note("all seen s", told[0].At.Sub(t.operator.Begun()).Seconds())
+	t.note("all seen s", told[0].ReceivedAt.Sub(t.operator.StartedAt()).Seconds())
 	t.note("CPU s", m.cpu.Seconds())
 	t.note("writes", float64(m.requests.Writes()))
 	t.note("peak MB", float64(m.usage.Peak)/megabyte)
@@ -57,7 +57,7 @@ func (t *trial) awaitAll(ctx context.Context) ([]process.FigureLine, error) {
 			select {
 			case <-every.C:
 				t.say("  %s, %s: not all pods seen, after %.0f s", t.contender.Name, t.phase,
-					time.Since(t.operator.Begun()).Seconds())
+					time.Since(t.operator.StartedAt()).Seconds())
 			case <-ended:
 				return
 			}

@@ -10,15 +10,15 @@ import (
 
 const (
 	// look is how often the CPU of a starting operator is read; the kernel counts it in hundredths of a second.
-	look = 20 * time.Millisecond
+	sampleInterval = 20 * time.Millisecond
 	// quiet is how long an operator must use at most idle of CPU to count as idle.
-	quiet = 1500 * time.Millisecond
-	idle  = 30 * time.Millisecond
+	idleDuration = 1500 * time.Millisecond
+	maxIdleCPU   = 30 * time.Millisecond
 	// late is the share of additional CPU after which an operator counts as not idle before. It is large because Kopf
 	// stops the workers of all objects some seconds after their last task.
-	late = 0.5
+	lateCPUShare = 0.5
 	// settling limits the whole wait.
-	settling = 10 * time.Minute
+	settleTimeout = 10 * time.Minute
 )
 
 // restart measures from the start of an operator until it is idle and has therefore processed all unchanged objects. It
@@ -37,7 +37,7 @@ func restart(ctx context.Context, t *trial) error {
 		return err
 	}
 	count := float64(t.Objects)
-	t.note("all known s", settled.at.Sub(t.operator.Begun()).Seconds())
+	t.note("all known s", settled.at.Sub(t.operator.StartedAt()).Seconds())
 	t.note("CPU ms/object", milliseconds(m.cpu)/count)
 	t.note("writes", float64(m.requests.Writes()))
 	t.note("peak MB", float64(m.usage.Peak)/megabyte)
@@ -52,7 +52,7 @@ func probe(ctx context.Context, t *trial) error {
 	if err := t.Cluster.Change(ctx, 0, "probed"); err != nil {
 		return err
 	}
-	return t.await(ctx, "changed after the restart, and handled", 1, seen("probed"))
+	return t.await(ctx, "changed after the restart, and handled", 1, seenCountOf("probed"))
 }
 
 type sample struct {
@@ -63,21 +63,22 @@ type sample struct {
 // settle returns the time at which the operator became idle, after it has stayed idle for a while. An operator that
 // continues after that was waiting for something, such as a slow response.
 func (t *trial) settle(ctx context.Context) (sample, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, settling, fmt.Errorf("it was not quiet within %s", settling))
+	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, fmt.Errorf("it was not quiet within %s", settleTimeout))
 	defer cancel()
 	for {
 		found, err := t.becomeQuiet(ctx)
 		if err != nil {
 			return sample{}, err
 		}
-		if err := t.pause(ctx, t.Rest); err != nil {
+		if err := t.pause(ctx, t.IdleTime); err != nil {
 			return sample{}, err
 		}
 		usage, err := t.operator.Usage()
 		if err != nil {
 			return sample{}, err
 		}
-		if more := usage.CPU - found.usage.CPU; float64(more) <= max(late*float64(found.usage.CPU), float64(2*idle)) {
+		if more := usage.CPU - found.usage.CPU; float64(more) <= max(lateCPUShare*float64(found.usage.CPU),
+			float64(2*maxIdleCPU)) {
 			return found, nil
 		}
 		t.say("  %s, %s: it was quiet, and went on", t.contender.Name, t.phase)
@@ -94,17 +95,17 @@ func (t *trial) becomeQuiet(ctx context.Context) (sample, error) {
 		}
 		now := sample{time.Now(), usage}
 		samples = append(samples, now)
-		for now.usage.CPU-samples[0].usage.CPU > idle {
+		for now.usage.CPU-samples[0].usage.CPU > maxIdleCPU {
 			samples = samples[1:]
 		}
-		if now.at.Sub(samples[0].at) >= quiet {
+		if now.at.Sub(samples[0].at) >= idleDuration {
 			return samples[0], nil
 		}
 		if now.at.Sub(said) > 2*time.Second {
 			t.say("  %s, %s: at work, with %.1f s of CPU", t.contender.Name, t.phase, usage.CPU.Seconds())
 			said = now.at
 		}
-		if err := t.pause(ctx, look); err != nil {
+		if err := t.pause(ctx, sampleInterval); err != nil {
 			return sample{}, err
 		}
 	}

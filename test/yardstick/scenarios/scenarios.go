@@ -7,58 +7,58 @@ import (
 
 // Scenario is a sequence of phases with operators and objects.
 type Scenario struct {
-	Name, About string
+	Name, Description string
 	// Objects is the default number of objects.
 	Objects int
 	// TypedOnly excludes contenders that do not use the available Go type.
 	TypedOnly bool
-	// Apart excludes contenders that do not play only this scenario.
-	Apart bool
+	// IsSeparate excludes contenders that do not play only this scenario.
+	IsSeparate bool
 
-	prepare, clear func(context.Context, *Bench) error // once for all rounds; can be nil
-	phases         []phase
+	prepare, cleanUp func(context.Context, *Bench) error // once for all rounds; can be nil
+	phases           []phase
 }
 
 // phase is a named part of a scenario.
 type phase struct {
 	name string
-	do   func(context.Context, *trial) error
+	run  func(context.Context, *trial) error
 }
 
 // All lists the scenarios in the order in which they run.
 var All = []Scenario{
 	{
 		Name: "changes", Objects: 3000,
-		About: "objects are created, changed, changed while the operator is down, deleted",
+		Description: "objects are created, changed, changed while the operator is down, deleted",
 		phases: []phase{
 			{"start", startReady}, {"create", create}, {"update", update}, {"downtime", downtime}, {"delete", remove},
 		},
 	},
 	{
 		Name: "timers", Objects: 2000,
-		About:  "each object has a timer that does nothing every five seconds",
-		phases: []phase{{"start", startReady}, {"load", load}, {"ticking", ticking}},
+		Description: "each object has a timer that does nothing every five seconds",
+		phases:      []phase{{"start", startReady}, {"load", load}, {"ticking", ticking}},
 	},
 	{
 		Name: "restart", Objects: 10000,
-		About:  "an operator starts over objects that are handled and unchanged: nothing may be written",
-		phases: []phase{{"start", startReady}, {"load", load}, {"restart", restart}, {"probe", probe}},
+		Description: "an operator starts over objects that are handled and unchanged: nothing may be written",
+		phases:      []phase{{"start", startReady}, {"load", load}, {"restart", restart}, {"probe", probe}},
 	},
 	{
 		Name: "latency", Objects: 500,
-		About:  "changes come at a steady rate; how long after it was sent does a change reach its handler",
-		phases: []phase{{"start", startReady}, {"load", load}, {"steady", steady}},
+		Description: "changes come at a steady rate; how long after it was sent does a change reach its handler",
+		phases:      []phase{{"start", startReady}, {"load", load}, {"steady", steady}},
 	},
 	{
 		Name: "pods", Objects: 10000, TypedOnly: true,
-		About:   "an operator starts over pods, with an index of them by node and a handler that sees them all",
-		prepare: createPods, clear: deletePods,
+		Description: "an operator starts over pods, with an index of them by node and a handler that sees them all",
+		prepare:     createPods, cleanUp: deletePods,
 		phases: []phase{{"start", seeAll}},
 	},
 	{
-		Name: "idle", Apart: true,
-		About:  "a program starts where nothing is to be done, and goes on to do nothing",
-		phases: []phase{{"start", startAlone}, {"rest", rest}},
+		Name: "idle", IsSeparate: true,
+		Description: "a program starts where nothing is to be done, and goes on to do nothing",
+		phases:      []phase{{"start", startAlone}, {"rest", measureIdle}},
 	},
 }
 
@@ -76,10 +76,10 @@ func (s Scenario) Play(ctx context.Context, b *Bench) error {
 			}
 		}
 	}
-	if s.clear == nil {
+	if s.cleanUp == nil {
 		return nil
 	}
-	return s.clear(ctx, b)
+	return s.cleanUp(ctx, b)
 }
 
 // turns returns the contenders of a round. Every other round is reversed, because the growth of the servers would
@@ -96,10 +96,10 @@ func (b *Bench) turns(s Scenario, round int) []Contender {
 func (s Scenario) Fitting(contenders []Contender) []Contender {
 	return slices.DeleteFunc(slices.Clone(contenders), func(c Contender) bool {
 		switch {
-		case s.Apart || c.Plays != "":
-			return c.Plays != s.Name
+		case s.IsSeparate || c.OnlyScenario != "":
+			return c.OnlyScenario != s.Name
 		default:
-			return s.TypedOnly && c.Dynamic || slices.Contains(c.Skips, s.Name)
+			return s.TypedOnly && c.IsDynamic || slices.Contains(c.SkippedScenarios, s.Name)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 // TestTurns shows that the order alternates between rounds, and that each contender plays only its own scenarios.
 func TestTurns(t *testing.T) {
 	b := &Bench{Contenders: []Contender{
-		{Name: "dynamic", Dynamic: true}, {Name: "typed"}, {Name: "kopf", Skips: []string{"slow"}},
-		{Name: "resting", Plays: "rest"},
+		{Name: "dynamic", IsDynamic: true}, {Name: "typed"}, {Name: "kopf", SkippedScenarios: []string{"slow"}},
+		{Name: "resting", OnlyScenario: "rest"},
 	}}
 	cases := map[string]struct {
 		reason   string
@@ -35,7 +35,7 @@ func TestTurns(t *testing.T) {
 		},
 		"apart": {
 			reason:   "only the contenders of a separate scenario play it",
-			scenario: Scenario{Name: "rest", Apart: true}, want: []string{"resting"},
+			scenario: Scenario{Name: "rest", IsSeparate: true}, want: []string{"resting"},
 		},
 		"typed only": {
 			reason:   "a typed-only scenario excludes dynamic contenders",

@@ -20,9 +20,9 @@ type trial struct {
 	round     int
 	phase     string
 
-	operator *process.Process // nil while it is stopped
-	watching context.CancelFunc
-	failed   context.CancelCauseFunc
+	operator     *process.Process // nil while it is stopped
+	stopWatching context.CancelFunc
+	fail         context.CancelCauseFunc
 }
 
 // playOne runs the phases and removes all objects. If a phase fails or the context ends, it only stops the operator,
@@ -30,17 +30,17 @@ type trial struct {
 func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t := &trial{Bench: b, scenario: s.Name, contender: c, round: round, failed: cancel}
+	t := &trial{Bench: b, scenario: s.Name, contender: c, round: round, fail: cancel}
 	defer t.stop()
 	b.say("%s, round %d of %d: %s", s.Name, round+1, b.Rounds, c.Name)
 	for _, p := range s.phases {
 		t.phase = p.name
-		if err := p.do(ctx, t); err != nil {
+		if err := p.run(ctx, t); err != nil {
 			return fmt.Errorf("%s, %s, %s: %w", s.Name, c.Name, p.name, err)
 		}
 	}
 	t.phase = "tidying up"
-	if err := t.tidy(ctx); err != nil {
+	if err := t.cleanUp(ctx); err != nil {
 		return fmt.Errorf("%s, %s, %s: %w", s.Name, c.Name, t.phase, err)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int)
 // start runs the operator. If it ends by itself, the context of the trial ends with its error.
 func (t *trial) start() error {
 	args := slices.Clone(t.contender.Args)
-	if t.contender.Plays == "" {
+	if t.contender.OnlyScenario == "" {
 		args = append(args, t.scenario, strconv.Itoa(t.Objects))
 	}
 	variables := []string{"KUBECONFIG=" + t.Cluster.Kubeconfig(t.contender.User())}
@@ -58,11 +58,11 @@ func (t *trial) start() error {
 		return err
 	}
 	wanted := make(chan struct{})
-	t.operator, t.watching = operator, func() { close(wanted) }
+	t.operator, t.stopWatching = operator, func() { close(wanted) }
 	go func() {
 		select {
 		case <-operator.Done():
-			t.failed(operator.Err())
+			t.fail(operator.Err())
 		case <-wanted:
 		}
 	}()
@@ -73,13 +73,13 @@ func (t *trial) stop() {
 	if t.operator == nil {
 		return
 	}
-	t.watching()
+	t.stopWatching()
 	t.operator.Stop()
 	t.operator = nil
 }
 
-// tidy stops the operator and removes all objects.
-func (t *trial) tidy(ctx context.Context) error {
+// cleanUp stops the operator and removes all objects.
+func (t *trial) cleanUp(ctx context.Context) error {
 	t.stop()
 	if t.Cluster.Tally.Counts().Objects == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (t *trial) tidy(ctx context.Context) error {
 	if err := t.Cluster.DeleteAll(ctx, 0, t.Objects+1); err != nil {
 		return err
 	}
-	return t.await(ctx, "objects left", 0, objects)
+	return t.await(ctx, "objects left", 0, objectCount)
 }
 
 // await waits until a number of objects have reached a state.
@@ -104,10 +104,10 @@ func (t *trial) await(ctx context.Context, what string, want int, number func(cl
 	return nil
 }
 
-func objects(c cluster.Counts) int { return c.Objects }
-func created(c cluster.Counts) int { return c.Created }
+func objectCount(c cluster.Counts) int  { return c.Objects }
+func createdCount(c cluster.Counts) int { return c.Created }
 
-func seen(field string) func(cluster.Counts) int {
+func seenCountOf(field string) func(cluster.Counts) int {
 	return func(c cluster.Counts) int { return c.Seen[field] }
 }
 

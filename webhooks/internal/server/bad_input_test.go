@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// endless is a body that never ends.
-type endless struct{}
+// endlessBody is a body that never ends.
+type endlessBody struct{}
 
-func (endless) Read(into []byte) (int, error) {
+func (endlessBody) Read(into []byte) (int, error) {
 	return copy(into, bytes.Repeat([]byte(" "), len(into))), nil
 }
 
@@ -49,7 +49,7 @@ func TestBadInput(t *testing.T) {
 		"Get": {"a method other than POST is not allowed", http.MethodGet, "/ops/validate/v", nil, 405},
 		"Large": {"a body with a large announced size is refused",
 			http.MethodPost, "/ops/validate/v", strings.NewReader(large), 413},
-		"Unmeasured": {"a body without an end is refused", http.MethodPost, "/ops/validate/v", endless{}, 413},
+		"Unmeasured": {"a body without an end is refused", http.MethodPost, "/ops/validate/v", endlessBody{}, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), tc.method, s.URL+tc.path, tc.body)
@@ -63,13 +63,13 @@ func TestBadInput(t *testing.T) {
 			if tc.status == http.StatusMethodNotAllowed && got.header.Get("Allow") != http.MethodPost {
 				t.Errorf("the answer must name the allowed method: got %q", got.header.Get("Allow"))
 			}
-			next(t, s)
+			sendValidRequest(t, s)
 		})
 	}
 }
 
-// next sends a valid request after a bad one.
-func next(t *testing.T, s *httptest.Server) {
+// sendValidRequest sends a valid request after a bad one.
+func sendValidRequest(t *testing.T, s *httptest.Server) {
 	t.Helper()
 	if got := post(t, s, "/ops/validate/v", "{}"); got.status != http.StatusOK {
 		t.Errorf("the next request must be served: got %d %s", got.status, got.text)
@@ -99,7 +99,7 @@ func TestSlowClient(t *testing.T) {
 			if got := send(t, s.Client(), request); got.status != http.StatusRequestTimeout {
 				t.Errorf("a request that does not arrive must time out: got %d %q", got.status, got.text)
 			}
-			next(t, s)
+			sendValidRequest(t, s)
 		})
 	}
 }
@@ -124,13 +124,13 @@ func TestNoTLS(t *testing.T) {
 }
 
 func TestPanic(t *testing.T) {
-	double := &reviewer{panics: errors.New("broken")}
+	double := &reviewer{panicValue: errors.New("broken")}
 	s := serve(t, server.Options{Reviewer: double})
 	got := post(t, s, "/v", "{}")
 	if got.status != http.StatusInternalServerError || !strings.Contains(got.text, "broken") {
 		t.Errorf("a panic must be an internal error: got %d %s", got.status, got.text)
 	}
-	double.panics, double.err = nil, errors.New("no status")
+	double.panicValue, double.err = nil, errors.New("no status")
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusInternalServerError {
 		t.Errorf("an error without a status must be an internal error: got %d", got.status)
 	}
@@ -139,31 +139,31 @@ func TestPanic(t *testing.T) {
 // TestMemoryOfAll shows that concurrent requests that would exceed the memory together are refused.
 func TestMemoryOfAll(t *testing.T) {
 	const size = 1000
-	double := &waiting{asked: make(chan struct{}), answer: make(chan struct{})}
-	s := serve(t, server.Options{Memory: size * 3 / 2, Reviewer: double})
+	double := &blockingReviewer{started: make(chan struct{}), release: make(chan struct{})}
+	s := serve(t, server.Options{MemoryLimit: size * 3 / 2, Reviewer: double})
 	body := strings.Repeat(" ", size)
 	first := make(chan answer)
 	go func() { first <- post(t, s, "/v", body) }()
-	<-double.asked
+	<-double.started
 	if got := post(t, s, "/v", body); got.status != http.StatusServiceUnavailable {
 		t.Errorf("the second request must be refused for lack of memory: got %d %s", got.status, got.text)
 	}
-	double.answer <- struct{}{}
+	double.release <- struct{}{}
 	if got := <-first; got.status != http.StatusOK {
 		t.Errorf("the first request must be answered: got %d %s", got.status, got.text)
 	}
-	go func() { <-double.asked; double.answer <- struct{}{} }()
+	go func() { <-double.started; double.release <- struct{}{} }()
 	if got := post(t, s, "/v", body); got.status != http.StatusOK {
 		t.Errorf("the memory must be free for the next request: got %d %s", got.status, got.text)
 	}
 }
 
-// waiting is a reviewer that answers when the test allows it.
-type waiting struct{ asked, answer chan struct{} }
+// blockingReviewer is a reviewer that answers when the test allows it.
+type blockingReviewer struct{ started, release chan struct{} }
 
-func (w *waiting) Review(context.Context, review.EndpointRequest) (review.Response, error) {
-	w.asked <- struct{}{}
-	<-w.answer
+func (w *blockingReviewer) Review(context.Context, review.EndpointRequest) (review.Response, error) {
+	w.started <- struct{}{}
+	<-w.release
 	return review.Response{}, nil
 }
 
@@ -178,7 +178,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for range clients {
 		all.Go(func() {
 			request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, s.URL+"/v",
-				io.LimitReader(endless{}, 50*limit))
+				io.LimitReader(endlessBody{}, 50*limit))
 			if err != nil {
 				t.Error(err)
 				return

@@ -16,22 +16,22 @@ import (
 
 // reviewer is a test double that allows each valid JSON and records the requests.
 type reviewer struct {
-	mu    sync.Mutex
-	asked []review.EndpointRequest
+	mu       sync.Mutex
+	requests []review.EndpointRequest
 	// err is returned instead of an answer; panics is the value of a panic.
-	err    error
-	panics any
-	// deadline is whether the context had a deadline.
-	deadline bool
+	err        error
+	panicValue any
+	// hasDeadline is whether the context had a deadline.
+	hasDeadline bool
 }
 
 func (r *reviewer) Review(ctx context.Context, request review.EndpointRequest) (review.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked = append(r.asked, request)
-	_, r.deadline = ctx.Deadline()
-	if r.panics != nil {
-		panic(r.panics)
+	r.requests = append(r.requests, request)
+	_, r.hasDeadline = ctx.Deadline()
+	if r.panicValue != nil {
+		panic(r.panicValue)
 	}
 	if r.err == nil && !json.Valid(request.Body) {
 		return review.Response{}, unanswered(http.StatusBadRequest)
@@ -44,18 +44,18 @@ func (r *reviewer) last(t *testing.T) review.EndpointRequest {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.asked) == 0 {
+	if len(r.requests) == 0 {
 		t.Fatal("the server has not requested a review")
 	}
-	return r.asked[len(r.asked)-1]
+	return r.requests[len(r.requests)-1]
 }
 
 // failure is an error of a review with its own text.
-type failure struct{ of *review.ResponseError }
+type failure struct{ responseErr *review.ResponseError }
 
 func (f failure) Error() string { return "the review fails" }
 
-func (f failure) Unwrap() error { return f.of }
+func (f failure) Unwrap() error { return f.responseErr }
 
 func unanswered(status int) error { return failure{&review.ResponseError{Status: status}} }
 

@@ -12,38 +12,38 @@ import (
 type class int
 
 const (
-	ordinary class = iota
-	deletion       // an object cannot disappear while its deletion waits
-	small          // such reviews are frequent and need little memory
+	ordinaryClass class = iota
+	deletionClass       // an object cannot disappear while its deletion waits
+	smallClass          // such reviews are frequent and need little memory
 	// classes is the number of classes.
-	classes
+	classCount
 )
 
 const (
 	// smallBody is the largest size, in bytes, of most bodies.
-	smallBody = 64 << 10
+	maxSmallBodyBytes = 64 << 10
 	// smallValues is the largest size, in bytes, of the values of most reviews.
-	smallValues = 1 << 20
+	maxSmallValueBytes = 1 << 20
 	// patienceOfPlace is how long a review waits for other reviews to end. API servers repeat rejected requests.
-	patienceOfPlace = time.Second
+	slotTimeout = time.Second
 	// grace is how long a client may take to send a body before the body can be dropped in favor of another one.
-	grace = time.Second
+	bodyGracePeriod = time.Second
 )
 
 var (
 	// errFull is the error of a review for which there is no memory at present.
-	errFull = errors.New("too many large admission reviews at once")
+	errOutOfMemory = errors.New("too many large admission reviews at once")
 	// errSlow is the error of a body that was dropped in favor of another one.
-	errSlow = errors.New("the admission review came too slowly, and its memory was needed")
+	errSlowBody = errors.New("the admission review came too slowly, and its memory was needed")
 )
 
 // memoryShare returns how much of the limit the reviews of this class and all lower ones may use together. Ordinary
 // reviews get two thirds, and small reviews have a twelfth that no other class uses.
 func (c class) memoryShare(limit int64) int64 {
 	switch c {
-	case ordinary:
+	case ordinaryClass:
 		return limit / 3 * 2
-	case deletion:
+	case deletionClass:
 		return limit / 12 * 11
 	default:
 		return limit
@@ -57,22 +57,22 @@ func (c class) memoryShare(limit int64) int64 {
 // Large reviews cannot block the others: ordinary reviews use at most two thirds of the memory, deletions and ordinary
 // ones eleven twelfths.
 type pool struct {
-	limit int64 // of values; bodies have two thirds of it in addition
+	memoryLimit int64 // of values; bodies have two thirds of it in addition
 
-	mu             sync.Mutex
-	bodies, values int64
-	// reading contains the bodies that are not complete. Only these can be dropped.
-	reading map[*requestBody]bool
-	// waiting contains the reviews without memory, by class, in the order of their arrival.
-	waiting [classes][]*reviewSlot
+	mu                    sync.Mutex
+	bodyBytes, valueBytes int64
+	// incompleteBodies contains the bodies that are not complete. Only these can be dropped.
+	incompleteBodies map[*requestBody]bool
+	// waitingSlots contains the reviews without memory, by class, in the order of their arrival.
+	waitingSlots [classCount][]*reviewSlot
 }
 
 // reviewSlot is the permission to decode and answer one review. The channel is closed when it is granted.
 type reviewSlot struct {
-	pool    *pool
-	class   class
-	values  int64
-	granted chan struct{}
+	pool       *pool
+	class      class
+	valueBytes int64
+	granted    chan struct{}
 }
 
 // addBytes counts further bytes of a body. If there is no memory for them, it drops slow bodies.
@@ -80,19 +80,19 @@ func (p *pool) addBytes(in *requestBody, bytes int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case in.givenUp:
-		return errSlow
+	case in.isDropped:
+		return errSlowBody
 	case bytes == 0:
 		return nil // this may be the end of the body
 	}
-	p.reading[in] = true
-	for p.bodies+bytes > in.class.memoryShare(p.limit/3*2) {
+	p.incompleteBodies[in] = true
+	for p.bodyBytes+bytes > in.class.memoryShare(p.memoryLimit/3*2) {
 		if !p.dropSlowestBody(in) {
-			return errFull
+			return errOutOfMemory
 		}
 	}
-	in.held += bytes
-	p.bodies += bytes
+	in.countedBytes += bytes
+	p.bodyBytes += bytes
 	return nil
 }
 
@@ -100,16 +100,16 @@ func (p *pool) addBytes(in *requestBody, bytes int64) error {
 // if there is no such body.
 func (p *pool) dropSlowestBody(but *requestBody) bool {
 	var slowest *requestBody
-	for in := range p.reading {
-		slow := in != but && in.held > 0 && time.Since(in.began) > grace
-		if slow && (slowest == nil || in.began.Before(slowest.began)) {
+	for in := range p.incompleteBodies {
+		slow := in != but && in.countedBytes > 0 && time.Since(in.startTime) > bodyGracePeriod
+		if slow && (slowest == nil || in.startTime.Before(slowest.startTime)) {
 			slowest = in
 		}
 	}
 	if slowest == nil {
 		return false
 	}
-	slowest.givenUp = true
+	slowest.isDropped = true
 	p.dropBody(slowest)
 	// The reader is blocked in a read of its connection.
 	slowest.interrupt()
@@ -120,9 +120,9 @@ func (p *pool) dropSlowestBody(but *requestBody) bool {
 func (p *pool) completeBody(in *requestBody) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.reading, in)
-	if in.givenUp {
-		return errSlow
+	delete(p.incompleteBodies, in)
+	if in.isDropped {
+		return errSlowBody
 	}
 	return nil
 }
@@ -136,25 +136,26 @@ func (p *pool) releaseBody(in *requestBody) {
 
 // dropBody frees the memory of a body. It can be called several times. The caller holds the lock.
 func (p *pool) dropBody(in *requestBody) {
-	delete(p.reading, in)
-	p.bodies -= in.held
-	in.held = 0
+	delete(p.incompleteBodies, in)
+	p.bodyBytes -= in.countedBytes
+	in.countedBytes = 0
 }
 
 // acquireSlot waits for the memory of values. The caller must release the returned permission. Requests that wait too
 // long get errFull, and API servers retry them.
 func (p *pool) acquireSlot(ctx context.Context, c class, values int64) (*reviewSlot, error) {
 	// The class was chosen by the body. The estimated size of the values decides whether the review is small.
-	if values <= smallValues {
-		c = small
-	} else if c == small {
-		c = ordinary
+	if values <= maxSmallValueBytes {
+		c = smallClass
+	} else if c == smallClass {
+		c = ordinaryClass
 	}
 	// A review that exceeds the share of its class is only counted with that share: it can still run, alone in its
 	// class, and the rest of the memory stays reserved for other classes.
-	one := &reviewSlot{pool: p, class: c, values: min(values, c.memoryShare(p.limit)), granted: make(chan struct{})}
+	one := &reviewSlot{pool: p, class: c, valueBytes: min(values, c.memoryShare(p.memoryLimit)),
+		granted: make(chan struct{})}
 	p.mu.Lock()
-	p.waiting[c] = append(p.waiting[c], one)
+	p.waitingSlots[c] = append(p.waitingSlots[c], one)
 	p.grantWaiting()
 	p.mu.Unlock()
 	// Usually there is memory at once, so this path needs no timer.
@@ -163,7 +164,7 @@ func (p *pool) acquireSlot(ctx context.Context, c class, values int64) (*reviewS
 		return one, nil
 	default:
 	}
-	timer := time.NewTimer(patienceOfPlace)
+	timer := time.NewTimer(slotTimeout)
 	defer timer.Stop()
 	var err error
 	select {
@@ -172,7 +173,7 @@ func (p *pool) acquireSlot(ctx context.Context, c class, values int64) (*reviewS
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
-		err = errFull
+		err = errOutOfMemory
 	}
 	// The permission may have been granted at the same moment, which this handles, too.
 	one.releaseSlot()
@@ -184,10 +185,10 @@ func (o *reviewSlot) releaseSlot() {
 	p := o.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if at := slices.Index(p.waiting[o.class], o); at >= 0 {
-		p.waiting[o.class] = slices.Delete(p.waiting[o.class], at, at+1)
+	if at := slices.Index(p.waitingSlots[o.class], o); at >= 0 {
+		p.waitingSlots[o.class] = slices.Delete(p.waitingSlots[o.class], at, at+1)
 	} else {
-		p.values -= o.values
+		p.valueBytes -= o.valueBytes
 	}
 	p.grantWaiting()
 }
@@ -196,14 +197,14 @@ func (o *reviewSlot) releaseSlot() {
 // class does not fit, lower classes also wait, so that they do not take the memory that it needs. The caller holds the
 // lock.
 func (p *pool) grantWaiting() {
-	for c := small; c >= ordinary; c-- {
-		for len(p.waiting[c]) > 0 {
-			first := p.waiting[c][0]
-			if p.values+first.values > c.memoryShare(p.limit) {
+	for c := smallClass; c >= ordinaryClass; c-- {
+		for len(p.waitingSlots[c]) > 0 {
+			first := p.waitingSlots[c][0]
+			if p.valueBytes+first.valueBytes > c.memoryShare(p.memoryLimit) {
 				return
 			}
-			p.waiting[c] = slices.Delete(p.waiting[c], 0, 1)
-			p.values += first.values
+			p.waitingSlots[c] = slices.Delete(p.waitingSlots[c], 0, 1)
+			p.valueBytes += first.valueBytes
 			close(first.granted)
 		}
 	}

@@ -21,33 +21,33 @@ func large(operation string) string {
 	return `{"request":{"operation":"` + operation + `","object":[1` + strings.Repeat(",1", 50_000) + `]}}`
 }
 
-// holding answers reviews of creations when the channel is closed, and all others at once.
-type holding struct {
-	mu       sync.Mutex
-	now, top int // the creations in progress, now and at most
-	letGo    chan struct{}
+// countingReviewer answers reviews of creations when the channel is closed, and all others at once.
+type countingReviewer struct {
+	mu                          sync.Mutex
+	activeCount, maxActiveCount int // the creations in progress, now and at most
+	release                     chan struct{}
 }
 
-func (h *holding) Review(_ context.Context, request review.EndpointRequest) (review.Response, error) {
+func (h *countingReviewer) Review(_ context.Context, request review.EndpointRequest) (review.Response, error) {
 	if !bytes.Contains(request.Body, []byte("CREATE")) || len(request.Body) < 1000 {
 		return review.Response{}, nil
 	}
 	h.mu.Lock()
-	h.now++
-	h.top = max(h.top, h.now)
+	h.activeCount++
+	h.maxActiveCount = max(h.maxActiveCount, h.activeCount)
 	h.mu.Unlock()
-	<-h.letGo
+	<-h.release
 	h.mu.Lock()
-	h.now--
+	h.activeCount--
 	h.mu.Unlock()
 	return review.Response{}, nil
 }
 
-// pooled returns a server with memory for three large reviews, and for the bodies of 26.
-func pooled(t *testing.T, reviewer server.ReviewFunc) *server.Server {
+// newPooledServer returns a server with memory for three large reviews, and for the bodies of 26.
+func newPooledServer(t *testing.T, reviewer server.ReviewFunc) *server.Server {
 	t.Helper()
 	s, err := server.New(server.Options{
-		Reviewer: reviewer, Memory: 6 << 20, Endpoints: []server.Endpoint{{Path: "v", Handler: "v"}},
+		Reviewer: reviewer, MemoryLimit: 6 << 20, Endpoints: []server.Endpoint{{Path: "v", Handler: "v"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +55,8 @@ func pooled(t *testing.T, reviewer server.ReviewFunc) *server.Server {
 	return s
 }
 
-// sent sends a review without a connection and returns the answer with its delay.
-func sent(by http.Handler, body io.Reader) (status int, header http.Header, after time.Duration) {
+// sendDirectly sends a review without a connection and returns the answer with its delay.
+func sendDirectly(by http.Handler, body io.Reader) (status int, header http.Header, after time.Duration) {
 	began, answer := time.Now(), httptest.NewRecorder()
 	by.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/v", body))
 	return answer.Code, answer.Header(), time.Since(began)
@@ -80,11 +80,11 @@ func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		double := &holding{letGo: make(chan struct{})}
-		s := pooled(t, double)
+		double := &countingReviewer{release: make(chan struct{})}
+		s := newPooledServer(t, double)
 		done := make(chan int)
 		go func() {
-			status, _, _ := sent(s, strings.NewReader(heaviest()))
+			status, _, _ := sendDirectly(s, strings.NewReader(heaviest()))
 			done <- status
 		}()
 		synctest.Wait()
@@ -92,11 +92,11 @@ func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
 			`{"request":{"operation":"UPDATE","object":{}}}`,
 			`{"request":{"operation":"DELETE","object":[1` + strings.Repeat(",1", 9000) + `]}}`,
 		} {
-			if status, _, _ := sent(s, strings.NewReader(body)); status != http.StatusOK {
+			if status, _, _ := sendDirectly(s, strings.NewReader(body)); status != http.StatusOK {
 				t.Errorf("%.40s: got %d, want 200 beside a heavy review", body, status)
 			}
 		}
-		close(double.letGo)
+		close(double.release)
 		if status := <-done; status != http.StatusOK {
 			t.Errorf("the heavy review: got %d", status)
 		}
@@ -105,14 +105,14 @@ func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
 
 func TestOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		double := &holding{letGo: make(chan struct{})}
-		s := pooled(t, double)
+		double := &countingReviewer{release: make(chan struct{})}
+		s := newPooledServer(t, double)
 		var mu sync.Mutex
 		statuses := map[int]int{}
 		var all sync.WaitGroup
 		for range 64 {
 			all.Go(func() {
-				status, header, after := sent(s, strings.NewReader(large("CREATE")))
+				status, header, after := sendDirectly(s, strings.NewReader(large("CREATE")))
 				mu.Lock()
 				defer mu.Unlock()
 				statuses[status]++
@@ -125,17 +125,18 @@ func TestOverload(t *testing.T) {
 		}
 		synctest.Wait()
 		for name, body := range map[string]string{"small": `{"request":{}}`, "deletion": large("DELETE")} {
-			if status, _, after := sent(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
+			if status, _, after := sendDirectly(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
 				t.Errorf("%s reviews must not wait for large ones: got %d after %s", name, status, after)
 			}
 		}
 		time.Sleep(time.Second + time.Millisecond)
-		close(double.letGo)
+		close(double.release)
 		all.Wait()
-		if double.top != 3 || statuses[http.StatusOK] != 3 || statuses[http.StatusServiceUnavailable] != 61 {
-			t.Errorf("want 3 of 64 reviews answered and all others refused: got %d at once, %v", double.top, statuses)
+		if double.maxActiveCount != 3 || statuses[http.StatusOK] != 3 || statuses[http.StatusServiceUnavailable] != 61 {
+			t.Errorf("want 3 of 64 reviews answered and all others refused: got %d at once, %v", double.maxActiveCount,
+				statuses)
 		}
-		if status, _, _ := sent(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
+		if status, _, _ := sendDirectly(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
 			t.Errorf("the next review must be answered: got %d", status)
 		}
 	})
@@ -144,21 +145,21 @@ func TestOverload(t *testing.T) {
 // TestWaiting shows that waiting reviews are answered as soon as earlier ones end.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		double := &holding{letGo: make(chan struct{})}
-		s := pooled(t, double)
+		double := &countingReviewer{release: make(chan struct{})}
+		s := newPooledServer(t, double)
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				if status, _, _ := sent(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
+				if status, _, _ := sendDirectly(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
 					t.Errorf("a review must wait for earlier ones: got %d", status)
 				}
 			})
 		}
 		synctest.Wait()
-		close(double.letGo)
+		close(double.release)
 		all.Wait()
-		if double.top != 3 {
-			t.Errorf("got %d at once, want 3", double.top)
+		if double.maxActiveCount != 3 {
+			t.Errorf("got %d at once, want 3", double.maxActiveCount)
 		}
 	})
 }
@@ -166,20 +167,20 @@ func TestWaiting(t *testing.T) {
 // TestSlowClientsHoldNoPlace shows that clients that send a part of their reviews and wait do not block others.
 func TestSlowClientsHoldNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := pooled(t, &holding{})
+		s := newPooledServer(t, &countingReviewer{})
 		body := large("UPDATE")
 		var slow []*io.PipeWriter
 		var all sync.WaitGroup
 		for range 40 {
 			from, into := io.Pipe()
 			slow = append(slow, into)
-			all.Go(func() { sent(s, from) })
+			all.Go(func() { sendDirectly(s, from) })
 			all.Go(func() { _, _ = into.Write([]byte(body[:len(body)-1])) })
 		}
 		synctest.Wait()
 		time.Sleep(1500 * time.Millisecond)
 		for range 3 {
-			if status, _, after := sent(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
+			if status, _, after := sendDirectly(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
 				t.Errorf("a complete review must be answered: got %d after %s", status, after)
 			}
 		}
@@ -193,11 +194,11 @@ func TestSlowClientsHoldNoPlace(t *testing.T) {
 // TestTooHeavy shows that a review that would take more than all memory is marked as too heavy.
 func TestTooHeavy(t *testing.T) {
 	double := &reviewer{}
-	s := pooled(t, double)
+	s := newPooledServer(t, double)
 	body := `{"request":{"object":[{"a":1}` + strings.Repeat(`,{"a":1}`, 20_000) + `]}}`
-	_, _, _ = sent(s, strings.NewReader(body))
-	_, _, _ = sent(s, strings.NewReader(`{"request":{"object":{}}}`))
-	if len(double.asked) != 2 || !double.asked[0].TooHeavy || double.asked[1].TooHeavy {
-		t.Errorf("a review of %d bytes must be too heavy: got %d reviews", len(body), len(double.asked))
+	_, _, _ = sendDirectly(s, strings.NewReader(body))
+	_, _, _ = sendDirectly(s, strings.NewReader(`{"request":{"object":{}}}`))
+	if len(double.requests) != 2 || !double.requests[0].ExceedsMemory || double.requests[1].ExceedsMemory {
+		t.Errorf("a review of %d bytes must be too heavy: got %d reviews", len(body), len(double.requests))
 	}
 }

@@ -19,7 +19,7 @@ const (
 	DefaultBodyLimit = 7 << 20
 	// defaultMemory is enough for the largest objects that can be stored, and for several ordinary ones at the same
 	// time.
-	defaultMemory = 96 << 20
+	defaultMemoryLimit = 96 << 20
 	// DefaultReadTimeout is short, because an API server has the whole review in memory before it sends the first byte.
 	DefaultReadTimeout = 10 * time.Second
 )
@@ -57,17 +57,18 @@ type Options struct {
 	AtRoot bool
 	// Reviewer answers the reviews.
 	Reviewer ReviewFunc
-	// Open is closed when reviews can be answered, for example when the indices are filled. Before that, the status is
+	// ReviewsReady is closed when reviews can be answered, for example when the indices are filled. Before that, the
+	// status is
 	// 503. Nil means from the start.
-	Open <-chan struct{}
+	ReviewsReady <-chan struct{}
 	// BodyLimit is the maximum size of a request in bytes; zero means [DefaultBodyLimit]. Larger ones have the status
 	// 413.
 	BodyLimit int64
-	// Memory is the maximum size, in bytes, of the values of all reviews together, as estimated from their texts; zero
-	// means 96 MiB. The texts may use two thirds of it in addition. If it is exceeded, reviews wait for a second. After
-	// that, the status is 503, with the header Retry-After. A review that exceeds it alone has the status 413. A part
-	// of the memory is reserved for deletions, and a part for small reviews.
-	Memory int64
+	// MemoryLimit is the maximum size, in bytes, of the values of all reviews together, as estimated from their texts;
+	// zero means 96 MiB. The texts may use two thirds of it in addition. If it is exceeded, reviews wait for a second.
+	// After that, the status is 503, with the header Retry-After. A review that exceeds it alone has the status 413. A
+	// part of the memory is reserved for deletions, and a part for small reviews.
+	MemoryLimit int64
 	// ReadTimeout is how long a client may take to send a request; zero means [DefaultReadTimeout]. After that, the
 	// status is 408.
 	ReadTimeout time.Duration
@@ -91,7 +92,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o}
 	s.options.BodyLimit = cmp.Or(o.BodyLimit, DefaultBodyLimit)
-	s.pool.limit, s.pool.reading = cmp.Or(o.Memory, defaultMemory), map[*requestBody]bool{}
+	s.pool.memoryLimit, s.pool.incompleteBodies = cmp.Or(o.MemoryLimit, defaultMemoryLimit), map[*requestBody]bool{}
 	s.options.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
 	s.endpoints = make(map[string]Endpoint, len(o.Endpoints))
 	for _, endpoint := range o.Endpoints {
@@ -119,12 +120,12 @@ func isCleanPath(below string) bool { return below == "" || path.Clean("/"+below
 // controller-runtime.
 func (s *Server) CheckReadiness(*http.Request) error {
 	select {
-	case <-s.options.Open:
+	case <-s.options.ReviewsReady:
 		return nil
 	default:
 	}
 	// A nil channel never becomes ready, but means that there is nothing to wait for.
-	if s.options.Open == nil {
+	if s.options.ReviewsReady == nil {
 		return nil
 	}
 	return fmt.Errorf("operator %q cannot answer admission requests yet: its indices are not filled",

@@ -45,7 +45,7 @@ func TestRegister(t *testing.T) {
 	on.Register("/validate-example-org-v1-widget", http.NotFoundHandler())
 	for _, tc := range []struct {
 		reason, path string
-		refused      bool
+		wantError    bool
 	}{
 		{"a path beside the project's webhooks is registered", "/ops.example.org", false},
 		{"a second operator at the same path is an error", "/ops.example.org", true},
@@ -57,7 +57,7 @@ func TestRegister(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Register(on); (err != nil) != tc.refused {
+		if err := s.Register(on); (err != nil) != tc.wantError {
 			t.Errorf("%s: at %q, got the error %v", tc.reason, tc.path, err)
 		}
 	}
@@ -91,14 +91,14 @@ func TestEndpoints(t *testing.T) {
 	} {
 		got := post(t, s, path+"?timeout=5s", "{}")
 		asked := double.last(t)
-		if got.status != http.StatusOK || *asked.Hint != "a b/c" || asked.Type != wanted {
+		if got.status != http.StatusOK || *asked.HandlerID != "a b/c" || asked.Type != wanted {
 			t.Errorf("%s: got %d %s, with the requested id %q and type %q",
-				path, got.status, got.text, *asked.Hint, asked.Type)
+				path, got.status, got.text, *asked.HandlerID, asked.Type)
 		}
 		if string(asked.Body) != "{}" || asked.Headers.Get("User-Agent") == "" {
 			t.Errorf("%s: the body and the headers must arrive: got %q, %v", path, asked.Body, asked.Headers)
 		}
-		if !double.deadline {
+		if !double.hasDeadline {
 			t.Errorf("%s: the context must have a deadline", path)
 		}
 	}
@@ -129,9 +129,9 @@ func TestKopfsPaths(t *testing.T) {
 		double := &reviewer{}
 		s := serve(t, server.Options{Path: tc.path, AtRoot: tc.atRoot, Endpoints: all, Reviewer: double})
 		status, got := post(t, s, tc.post, "{}").status, ""
-		for _, asked := range double.asked {
-			if got = "all"; asked.Hint != nil {
-				got = *asked.Hint
+		for _, asked := range double.requests {
+			if got = "all"; asked.HandlerID != nil {
+				got = *asked.HandlerID
 			}
 		}
 		if got != tc.want || (status == http.StatusNotFound) != (tc.want == "") {
@@ -170,11 +170,11 @@ func TestHost(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	open := make(chan struct{})
-	handler, err := server.New(server.Options{Operator: "ops", Open: open, Reviewer: &reviewer{}})
+	handler, err := server.New(server.Options{Operator: "ops", ReviewsReady: open, Reviewer: &reviewer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, server.Options{Operator: "ops", Open: open})
+	s := serve(t, server.Options{Operator: "ops", ReviewsReady: open})
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusServiceUnavailable {
 		t.Errorf("requests must be refused until the indices are filled: got %d %s", got.status, got.text)
 	}

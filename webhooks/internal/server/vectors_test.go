@@ -36,7 +36,7 @@ func TestVectorsAdmissionServer(t *testing.T) {
 		got := map[string]any{"status": int64(answer.status)}
 		if answer.status == http.StatusOK {
 			got["content_type"], got["webhook"] = answer.header.Get("Content-Type"), ""
-			if hint := double.last(t).Hint; hint != nil {
+			if hint := double.last(t).HandlerID; hint != nil {
 				got["webhook"] = *hint
 			}
 		}

@@ -34,7 +34,7 @@ const (
 )
 
 // hopeless are the codes of errors that retries cannot resolve: the token is malformed, unknown, revoked, or missing.
-var hopeless = []string{"ERR_NGROK_105", "ERR_NGROK_106", "ERR_NGROK_107", "ERR_NGROK_4018"}
+var permanentErrorCodes = []string{"ERR_NGROK_105", "ERR_NGROK_106", "ERR_NGROK_107", "ERR_NGROK_4018"}
 
 // Agent opens the endpoint at ngrok. Each ngrok.Agent implements it.
 type Agent interface {
@@ -146,7 +146,7 @@ func proxyTo(ctx context.Context, local tunnels.Local) (http.Handler, error) {
 func markTerminal(err error) error {
 	err = fmt.Errorf("opening a tunnel at ngrok: %w", err)
 	var coded ngrok.Error
-	if errors.As(err, &coded) && slices.Contains(hopeless, coded.Code()) {
+	if errors.As(err, &coded) && slices.Contains(permanentErrorCodes, coded.Code()) {
 		return reconcile.TerminalError(err)
 	}
 	return err

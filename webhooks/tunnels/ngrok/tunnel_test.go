@@ -22,19 +22,19 @@ import (
 
 // agent is an agent of ngrok that listens on this machine.
 type agent struct {
-	refuses      error
-	listener     net.Listener
-	disconnected bool
+	listenErr      error
+	listener       net.Listener
+	isDisconnected bool
 }
 
 func (a *agent) Listen(context.Context, ...sdk.EndpointOption) (sdk.EndpointListener, error) {
-	if a.refuses != nil {
-		return nil, a.refuses
+	if a.listenErr != nil {
+		return nil, a.listenErr
 	}
 	return endpoint{listener: a.listener}, nil
 }
 
-func (a *agent) Disconnect() error { a.disconnected = true; return nil }
+func (a *agent) Disconnect() error { a.isDisconnected = true; return nil }
 
 // endpoint is an endpoint on a port of this machine.
 type endpoint struct {
@@ -50,26 +50,26 @@ func (e endpoint) Close() error { return e.listener.Close() }
 
 func (endpoint) URL() *url.URL { return &url.URL{Scheme: "https", Host: "databases.ngrok.app"} }
 
-// opened is an open tunnel to a server that answers with the path of the request.
-type opened struct {
+// openTunnel is an open tunnel to a server that answers with the path of the request.
+type openTunnel struct {
 	*agent
-	told  string
-	stop  context.CancelFunc
-	ended chan error
+	reportedURL string
+	stop        context.CancelFunc
+	runResult   chan error
 }
 
-func open(t *testing.T, local tunnels.Local) opened {
+func open(t *testing.T, local tunnels.Local) openTunnel {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	o := opened{&agent{listener: listener}, "", stop, make(chan error, 1)}
+	o := openTunnel{&agent{listener: listener}, "", stop, make(chan error, 1)}
 	tunnel := ngrok.Tunnel{NewAgent: func(context.Context) (ngrok.Agent, error) { return o.agent, nil }}
 	told := make(chan string, 1)
 	go func() {
-		o.ended <- tunnel.Run(ctx, local, func(way admissionregistrationv1.WebhookClientConfig) {
+		o.runResult <- tunnel.Run(ctx, local, func(way admissionregistrationv1.WebhookClientConfig) {
 			if way.CABundle != nil {
 				t.Errorf("the CA of ngrok must not be in the bundle: got %q", way.CABundle)
 			}
@@ -77,15 +77,15 @@ func open(t *testing.T, local tunnels.Local) opened {
 		})
 	}()
 	select {
-	case o.told = <-told:
-	case err := <-o.ended:
+	case o.reportedURL = <-told:
+	case err := <-o.runResult:
 		t.Fatal(err)
 	}
 	return o
 }
 
 // ask sends a request to the public end of the tunnel.
-func (o opened) ask(t *testing.T) (answer string) {
+func (o openTunnel) ask(t *testing.T) (answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(
 		t.Context(), http.MethodPost, "http://"+o.listener.Addr().String()+"/secret/v", http.NoBody)
@@ -124,15 +124,15 @@ func TestTunnel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scheme, address, _ := strings.Cut(tc.url, "://")
 			o := open(t, tunnels.Local{Scheme: scheme, Address: address, Path: "/secret", Bundle: tc.bundle})
-			if o.told != "https://databases.ngrok.app/secret" {
-				t.Errorf("the reported URL is %q", o.told)
+			if o.reportedURL != "https://databases.ngrok.app/secret" {
+				t.Errorf("the reported URL is %q", o.reportedURL)
 			}
 			if got := o.ask(t); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 			o.stop()
-			if err := <-o.ended; err != nil || !o.disconnected {
-				t.Errorf("a stop must not be an error and must disconnect: got %v, %t", err, o.disconnected)
+			if err := <-o.runResult; err != nil || !o.isDisconnected {
+				t.Errorf("a stop must not be an error and must disconnect: got %v, %t", err, o.isDisconnected)
 			}
 			if got := o.ask(t); !strings.Contains(got, "refused") {
 				t.Errorf("the tunnel must be closed: got %q", got)
@@ -146,12 +146,12 @@ func TestTunnelIsClosed(t *testing.T) {
 	o := open(t, tunnels.Local{Scheme: "http", Address: "127.0.0.1:1"})
 	defer o.stop()
 	_ = o.listener.Close()
-	err := <-o.ended
+	err := <-o.runResult
 	if err == nil || errors.Is(err, reconcile.TerminalError(nil)) ||
 		!strings.Contains(err.Error(), "databases.ngrok.app") {
 		t.Errorf("want a temporary error that names the endpoint, got %v", err)
 	}
-	if !o.disconnected {
+	if !o.isDisconnected {
 		t.Error("the agent must be disconnected")
 	}
 }
@@ -166,7 +166,7 @@ func (r refusal) Code() string { return string(r) }
 func TestTunnelFails(t *testing.T) {
 	t.Setenv("NGROK_AUTHTOKEN", "")
 	refusing := func(err error) func(context.Context) (ngrok.Agent, error) {
-		return func(context.Context) (ngrok.Agent, error) { return &agent{refuses: err}, nil }
+		return func(context.Context) (ngrok.Agent, error) { return &agent{listenErr: err}, nil }
 	}
 	local := tunnels.Local{Scheme: "http", Address: "127.0.0.1:1"}
 	for name, tc := range map[string]struct {

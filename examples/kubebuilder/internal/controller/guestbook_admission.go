@@ -9,14 +9,15 @@ import (
 )
 
 // longest is the maximum length of a title in bytes.
-const longest = 40
+const maxTitleLength = 40
 
 // RegisterAdmission adds a check of guestbooks before they are stored, beside the project's own webhooks.
 func RegisterAdmission(op *kopf.Operator) {
 	guestbooks := kopf.For(op, &webappv1.Guestbook{})
 	guestbooks.Validate("title", func(_ context.Context, a *kopf.Admission[*webappv1.Guestbook]) error {
-		if length := len(a.Object.Spec.Title); length > longest {
-			return kopf.Deny(http.StatusUnprocessableEntity, "a title of %d bytes is longer than %d", length, longest)
+		if length := len(a.Object.Spec.Title); length > maxTitleLength {
+			return kopf.Deny(http.StatusUnprocessableEntity, "a title of %d bytes is longer than %d", length,
+				maxTitleLength)
 		}
 		return nil
 	}, kopf.Operations("CREATE", "UPDATE"))

@@ -293,7 +293,7 @@ func checkInformer(t *testing.T, c cluster, client kubernetes.Interface, namespa
 		select {
 		case got := <-seen:
 			return got
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			t.Fatal("the informer must report a change in time")
 			return ""
 		}

@@ -23,7 +23,7 @@ import (
 
 const (
 	// patience is the longest wait for a cluster or a client on a machine under load.
-	patience = 5 * time.Minute
+	waitTimeout = 5 * time.Minute
 	// interval is the polling interval for a state that no watch reports.
 	interval = 100 * time.Millisecond
 )
@@ -47,7 +47,7 @@ var startServer = sync.OnceValues(func() (cluster, error) {
 			"or `make assets` for the folder to set it to")
 	}
 	server.BinaryAssetsDirectory = folder
-	server.ControlPlaneStartTimeout, server.ControlPlaneStopTimeout = patience, patience
+	server.ControlPlaneStartTimeout, server.ControlPlaneStopTimeout = waitTimeout, waitTimeout
 	if _, err := server.Start(); err != nil {
 		return cluster{}, fmt.Errorf("starting etcd and kube-apiserver: %w", err)
 	}
@@ -126,7 +126,7 @@ func newNamespace(t *testing.T, client kubernetes.Interface) string {
 // until waits for a state, and fails the test with the last difference from it.
 func until(t *testing.T, what string, difference func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for tick := time.NewTicker(interval); ; {
 		err := difference(ctx)

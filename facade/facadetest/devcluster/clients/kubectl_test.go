@@ -17,7 +17,7 @@ import (
 )
 
 // minors lists the kubectl versions that Kubernetes supports for the reported server version 1.36.
-var minors = []string{"1.35", "1.36", "1.37"}
+var kubectlVersions = []string{"1.35", "1.36", "1.37"}
 
 // kubectl builds kubectl of a minor version.
 func kubectl(t *testing.T, minor string) string {
@@ -41,7 +41,7 @@ func versionFlags(t *testing.T, module, modfile string) string {
 }
 
 func TestKubectlOnTheDevelopmentCluster(t *testing.T) {
-	for _, minor := range minors {
+	for _, minor := range kubectlVersions {
 		t.Run(minor, func(t *testing.T) {
 			program := kubectl(t, minor)
 			c := startDevelopment(t, devcluster.Options{})

@@ -18,14 +18,14 @@ const commandTimeout = 2 * time.Minute
 // command is one call of a program, and a pattern of its output.
 type command struct {
 	name, line, want string
-	// fails is set if the program must report an error.
-	fails bool
-	// apart is the reason to skip the command on kube-apiserver alone, which has no controllers and nodes.
-	apart string
+	// mustFail is set if the program must report an error.
+	mustFail bool
+	// skipReason is the reason to skip the command on kube-apiserver alone, which has no controllers and nodes.
+	skipReason string
 	// editor is the program that changes the file of "edit".
 	editor string
-	// kubectl is set if kubectl shows the result instead of the program of the table.
-	kubectl bool
+	// isShownByKubectl is set if kubectl shows the result instead of the program of the table.
+	isShownByKubectl bool
 }
 
 const noControllers = "kube-apiserver runs without controllers here"
@@ -34,17 +34,17 @@ const noControllers = "kube-apiserver runs without controllers here"
 func play(t *testing.T, program string, c cluster, commands []command) {
 	t.Helper()
 	for _, one := range commands {
-		if one.apart != "" && c.development == nil {
+		if one.skipReason != "" && c.development == nil {
 			continue
 		}
 		t.Run(one.name, func(t *testing.T) {
 			program := program
-			if one.kubectl {
+			if one.isShownByKubectl {
 				program = assetsKubectl(t)
 			}
 			out, err := run(t, program, c, one.editor, strings.Fields(one.line)...)
-			if (err != nil) != one.fails {
-				t.Errorf("%s: got the error %v, want an error: %t\n%s", one.line, err, one.fails, out)
+			if (err != nil) != one.mustFail {
+				t.Errorf("%s: got the error %v, want an error: %t\n%s", one.line, err, one.mustFail, out)
 			}
 			if !regexp.MustCompile(one.want).MatchString(out) {
 				t.Errorf("%s: got\n%swant a match of %s", one.line, out, one.want)

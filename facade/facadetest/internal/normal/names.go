@@ -11,14 +11,14 @@ import (
 
 // uids and times match these values also within texts, such as messages and paths.
 var (
-	uids  = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	times = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	uidPattern  = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	timePattern = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 )
 
 // Names holds the uids and the generated names of one run. The zero value is empty.
 type Names struct {
-	uids      map[string]string // uid to kind and name of its object
-	generated *strings.Replacer // nil without generated names
+	namesByUID   map[string]string // uid to kind and name of its object
+	nameReplacer *strings.Replacer // nil without generated names
 }
 
 // NewNames returns the names of these objects. Objects with the same generateName are numbered in the order of their
@@ -26,28 +26,28 @@ type Names struct {
 // of their creation.
 func NewNames(objects []map[string]any) *Names {
 	n := &Names{}
-	alike := map[string][]generated{}
+	alike := map[string][]generatedName{}
 	for _, object := range objects {
 		metadata := metadataOf(object)
 		prefix, name := stringField(metadata, "generateName"), stringField(metadata, "name")
 		if prefix != "" && len(name) > len(prefix) && strings.HasPrefix(name, prefix) {
-			alike[prefix] = append(alike[prefix], generated{name: name, object: object})
+			alike[prefix] = append(alike[prefix], generatedName{name: name, object: object})
 		}
 	}
-	var replacements []generated
+	var replacements []generatedName
 	for prefix, all := range alike {
 		replacements = append(replacements, numberGeneratedNames(prefix, all)...)
 	}
 	// A Replacer prefers earlier pairs. Longer names come first, because one name can be the prefix of another.
-	slices.SortFunc(replacements, func(a, b generated) int {
+	slices.SortFunc(replacements, func(a, b generatedName) int {
 		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(a.name, b.name))
 	})
 	var pairs []string
 	for _, one := range replacements {
-		pairs = append(pairs, one.name, one.shown)
+		pairs = append(pairs, one.name, one.replacement)
 	}
 	if len(pairs) > 0 {
-		n.generated = strings.NewReplacer(pairs...)
+		n.nameReplacer = strings.NewReplacer(pairs...)
 	}
 	// n.uids is only set after the loop, so that no uids are replaced while the names of the objects are built.
 	known := map[string]string{}
@@ -56,36 +56,36 @@ func NewNames(objects []map[string]any) *Names {
 			known[uid] = n.NormalizeText(kindAndName(object))
 		}
 	}
-	n.uids = known
+	n.namesByUID = known
 	return n
 }
 
-// generated is an object with a generated name, its replacement, and the content by which it is sorted.
-type generated struct {
-	name, shown, content string
-	object               map[string]any
+// generatedName is an object with a generated name, its replacement, and the content by which it is sorted.
+type generatedName struct {
+	name, replacement, content string
+	object                     map[string]any
 }
 
 // numberGeneratedNames sets the replacement of each name: the prefix and a number.
-func numberGeneratedNames(prefix string, all []generated) []generated {
+func numberGeneratedNames(prefix string, all []generatedName) []generatedName {
 	for i := range all {
 		all[i].content = comparableContent(all[i], prefix)
 	}
-	slices.SortStableFunc(all, func(a, b generated) int {
+	slices.SortStableFunc(all, func(a, b generatedName) int {
 		return cmp.Or(
 			cmp.Compare(a.content, b.content),
 			cmp.Compare(creationTimestamp(a.object), creationTimestamp(b.object)), cmp.Compare(a.name, b.name),
 		)
 	})
 	for i := range all {
-		all[i].shown = fmt.Sprintf("%s<%d>", prefix, i+1)
+		all[i].replacement = fmt.Sprintf("%s<%d>", prefix, i+1)
 	}
 	return all
 }
 
 // comparableContent returns the normalized object as JSON, with the prefix in place of its name.
-func comparableContent(g generated, prefix string) string {
-	anonymous := &Names{generated: strings.NewReplacer(g.name, prefix)}
+func comparableContent(g generatedName, prefix string) string {
+	anonymous := &Names{nameReplacer: strings.NewReplacer(g.name, prefix)}
 	data, err := json.Marshal(anonymous.NormalizeObject(g.object))
 	if err != nil { // not JSON values: only the creation times decide the order
 		return ""

@@ -65,9 +65,9 @@ func TestGeneratedNames(t *testing.T) {
 
 func TestText(t *testing.T) {
 	one := pod("orders-x7", "2026-01-01T00:00:00Z", "a")
-	one["metadata"].(map[string]any)["uid"] = owner
+	one["metadata"].(map[string]any)["uid"] = ownerUID
 	names := normal.NewNames([]map[string]any{one})
-	const given = "pods/orders-x7 (" + owner + ") is gone since 2026-01-01T00:00:00Z"
+	const given = "pods/orders-x7 (" + ownerUID + ") is gone since 2026-01-01T00:00:00Z"
 	const want = "pods/orders-<1> (<uid of Pod shop/orders-<1>>) is gone since <time>"
 	if got := names.NormalizeText(given); got != want {
 		t.Errorf("names, uids and times in a text must be replaced: got %q, want %q", got, want)

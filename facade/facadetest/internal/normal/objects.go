@@ -9,10 +9,10 @@ import (
 
 // The replacements of values that differ from run to run.
 const (
-	aTime    = "<time>"
-	aUID     = "<uid>"
-	current  = "<the current one>"
-	outdated = "<an earlier one>"
+	timePlaceholder    = "<time>"
+	uidPlaceholder     = "<uid>"
+	currentGeneration  = "<the current one>"
+	outdatedGeneration = "<an earlier one>"
 )
 
 // NormalizeObject returns a copy of the object in the same form for each run:
@@ -30,9 +30,9 @@ func (n *Names) NormalizeObject(object map[string]any) map[string]any {
 	copied, _ := n.normalizeValue(object, func(observed any) any {
 		// The generation is that of the original, because the copy does not keep it.
 		if observed == generation {
-			return current
+			return currentGeneration
 		}
-		return outdated
+		return outdatedGeneration
 	}).(map[string]any)
 	metadata := maps.Clone(metadataOf(copied))
 	for _, name := range []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"} {
@@ -59,16 +59,16 @@ func (n *Names) NormalizeObjects(objects []map[string]any) []map[string]any {
 // NormalizeText returns the text, such as an error or a path, with uids, times and generated names replaced as in
 // [Names.NormalizeObject].
 func (n *Names) NormalizeText(text string) string {
-	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
-		if whose, known := n.uids[uid]; known {
+	text = uidPattern.ReplaceAllStringFunc(text, func(uid string) string {
+		if whose, known := n.namesByUID[uid]; known {
 			return "<uid of " + whose + ">"
 		}
-		return aUID
+		return uidPlaceholder
 	})
-	if n.generated != nil {
-		text = n.generated.Replace(text)
+	if n.nameReplacer != nil {
+		text = n.nameReplacer.Replace(text)
 	}
-	return times.ReplaceAllString(text, aTime)
+	return timePattern.ReplaceAllString(text, timePlaceholder)
 }
 
 // normalizeValue returns a normalized copy of any JSON value. Keys of maps are normalized, too.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	owner    = "00000000-0000-4000-8000-000000000001"
-	stranger = "00000000-0000-4000-8000-000000000099"
+	ownerUID   = "00000000-0000-4000-8000-000000000001"
+	unknownUID = "00000000-0000-4000-8000-000000000099"
 )
 
 func object(kind, name string, more map[string]any) map[string]any {
@@ -39,7 +39,7 @@ func TestObject(t *testing.T) {
 		"Versions": {
 			reason: "uid, versions, times and managedFields are removed",
 			given: object("Database", "orders", map[string]any{
-				"uid": owner, "resourceVersion": "105", "generation": int64(2), "managedFields": []any{"x"},
+				"uid": ownerUID, "resourceVersion": "105", "generation": int64(2), "managedFields": []any{"x"},
 				"creationTimestamp": "2026-01-02T03:04:05Z", "labels": map[string]any{"a": "b"},
 			}),
 			want: object("Database", "orders", map[string]any{"labels": map[string]any{"a": "b"}}),
@@ -52,8 +52,8 @@ func TestObject(t *testing.T) {
 		"UIDs": {
 			reason: "a uid is replaced by its object, in texts and in keys as well",
 			given: object("Pod", "one", map[string]any{
-				"ownerReferences": []any{map[string]any{"name": "orders", "uid": owner}},
-				"annotations":     map[string]any{"of": `{"uid":"` + stranger + `"}`, "by-" + owner: ""},
+				"ownerReferences": []any{map[string]any{"name": "orders", "uid": ownerUID}},
+				"annotations":     map[string]any{"of": `{"uid":"` + unknownUID + `"}`, "by-" + ownerUID: ""},
 			}),
 			want: object("Pod", "one", map[string]any{
 				"ownerReferences": []any{map[string]any{"name": "orders", "uid": "<uid of Database shop/orders>"}},
@@ -88,7 +88,7 @@ func TestObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			names := normal.NewNames([]map[string]any{object("Database", "orders", map[string]any{"uid": owner})})
+			names := normal.NewNames([]map[string]any{object("Database", "orders", map[string]any{"uid": ownerUID})})
 			if diff := cmp.Diff(tc.want, names.NormalizeObject(tc.given)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
@@ -97,8 +97,8 @@ func TestObject(t *testing.T) {
 }
 
 func TestObjectChangesNothing(t *testing.T) {
-	given := object("Database", "orders", map[string]any{"uid": owner, "spec": map[string]any{"of": owner}})
-	want := object("Database", "orders", map[string]any{"uid": owner, "spec": map[string]any{"of": owner}})
+	given := object("Database", "orders", map[string]any{"uid": ownerUID, "spec": map[string]any{"of": ownerUID}})
+	want := object("Database", "orders", map[string]any{"uid": ownerUID, "spec": map[string]any{"of": ownerUID}})
 	normal.NewNames([]map[string]any{given}).NormalizeObject(given)
 	if diff := cmp.Diff(want, given); diff != "" {
 		t.Errorf("Object must not change its argument (-want, +got):\n%s", diff)

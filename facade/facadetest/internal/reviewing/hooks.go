@@ -33,19 +33,21 @@ type Hook struct {
 	Timeout time.Duration
 	// Conditions are the match conditions in CEL, which select requests for the webhook. See [Reviews].
 	Conditions []admissionregistrationv1.MatchCondition
-	// Ignores reports whether a failing webhook is skipped: its failure policy is Ignore.
-	Ignores bool
+	// IgnoresFailure reports whether a failing webhook is skipped: its failure policy is Ignore.
+	IgnoresFailure bool
 
 	name     string
 	mutating bool
-	// exact is the match policy Exact: the webhook does not receive requests for other versions of its resources.
-	exact bool
-	// dryRun reports whether the webhook supports dry-run requests, by its declared side effects.
-	dryRun bool
-	// again is the reinvocation policy IfNeeded: the webhook is called a second time if later ones change the object.
-	again               bool
-	rules               []admissionregistrationv1.RuleWithOperations
-	objects, namespaces *metav1.LabelSelector
+	// isExactMatch is the match policy Exact: the webhook does not receive requests for other versions of its
+	// resources.
+	isExactMatch bool
+	// supportsDryRun reports whether the webhook supports dry-run requests, by its declared side effects.
+	supportsDryRun bool
+	// reinvokeIfNeeded is the reinvocation policy IfNeeded: the webhook is called a second time if later ones change
+	// the object.
+	reinvokeIfNeeded                  bool
+	rules                             []admissionregistrationv1.RuleWithOperations
+	objectSelector, namespaceSelector *metav1.LabelSelector
 }
 
 // HooksOf returns the entries of all configurations, in their order. The result is never nil.
@@ -57,16 +59,17 @@ func HooksOf(configurations []client.Object) []Hook {
 			for _, entry := range one.Webhooks {
 				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
 				h.mutating, h.rules, h.Conditions = true, entry.Rules, entry.MatchConditions
-				h.objects, h.namespaces = entry.ObjectSelector, entry.NamespaceSelector
+				h.objectSelector, h.namespaceSelector = entry.ObjectSelector, entry.NamespaceSelector
 				h.setPolicies(entry.MatchPolicy, entry.SideEffects)
-				h.again = entry.ReinvocationPolicy != nil &&
+				h.reinvokeIfNeeded = entry.ReinvocationPolicy != nil &&
 					*entry.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
 				hooks = append(hooks, h)
 			}
 		case *admissionregistrationv1.ValidatingWebhookConfiguration:
 			for _, entry := range one.Webhooks {
 				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
-				h.rules, h.objects, h.namespaces = entry.Rules, entry.ObjectSelector, entry.NamespaceSelector
+				h.rules, h.objectSelector, h.namespaceSelector = entry.Rules, entry.ObjectSelector,
+					entry.NamespaceSelector
 				h.Conditions = entry.MatchConditions
 				h.setPolicies(entry.MatchPolicy, entry.SideEffects)
 				hooks = append(hooks, h)
@@ -82,7 +85,7 @@ func newHook(
 	policy *admissionregistrationv1.FailurePolicyType, seconds *int32,
 ) Hook {
 	h := Hook{name: name, Timeout: reviewTimeout, Authority: at.CABundle}
-	h.Ignores = policy != nil && *policy == admissionregistrationv1.Ignore
+	h.IgnoresFailure = policy != nil && *policy == admissionregistrationv1.Ignore
 	if at.URL != nil {
 		h.URL = *at.URL
 	}
@@ -97,8 +100,8 @@ func newHook(
 func (h *Hook) setPolicies(
 	match *admissionregistrationv1.MatchPolicyType, effects *admissionregistrationv1.SideEffectClass,
 ) {
-	h.exact = match != nil && *match == admissionregistrationv1.Exact
-	h.dryRun = effects != nil && (*effects == admissionregistrationv1.SideEffectClassNone ||
+	h.isExactMatch = match != nil && *match == admissionregistrationv1.Exact
+	h.supportsDryRun = effects != nil && (*effects == admissionregistrationv1.SideEffectClassNone ||
 		*effects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
@@ -106,9 +109,9 @@ func (h *Hook) setPolicies(
 // selector matches the object or the old object, and the namespace selector does not apply to cluster-scoped objects,
 // except namespaces.
 func (h Hook) matchesSelectors(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
-	return (matchesLabels(h.objects, objectLabels(r.Object.Raw)) ||
-		matchesLabels(h.objects, objectLabels(r.OldObject.Raw))) &&
-		(r.Namespace == "" && !isOfNamespace(r) || matchesLabels(h.namespaces, namespaceLabels(r, server)))
+	return (matchesLabels(h.objectSelector, objectLabels(r.Object.Raw)) ||
+		matchesLabels(h.objectSelector, objectLabels(r.OldObject.Raw))) &&
+		(r.Namespace == "" && !isOfNamespace(r) || matchesLabels(h.namespaceSelector, namespaceLabels(r, server)))
 }
 
 // hasRule reports whether a rule of the entry covers the operation, the resource and its version.

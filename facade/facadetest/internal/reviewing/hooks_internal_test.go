@@ -20,7 +20,7 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 	server.Put(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"team": "x"}},
 	})
-	entry := Hook{namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}
+	entry := Hook{namespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}
 	for name, tc := range map[string]struct {
 		reason                string
 		operation             admissionv1.Operation

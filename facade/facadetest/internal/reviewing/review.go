@@ -32,7 +32,7 @@ var errNoConditions = errors.New("the API server in memory does not evaluate mat
 // review is the state of one request while it passes the webhooks of one kind, mutating or validating.
 type review struct {
 	Reviews
-	asked    admissionv1.AdmissionRequest // in the version that the client has used, with all changes so far
+	request  admissionv1.AdmissionRequest // in the version that the client has used, with all changes so far
 	warnings []string
 	changed  bool
 }
@@ -42,7 +42,7 @@ type review struct {
 func (with Reviews) ReviewRequest(
 	ctx context.Context, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
-	r := review{Reviews: with, asked: *request}
+	r := review{Reviews: with, request: *request}
 	called, again := map[int]bool{}, map[int]bool{}
 	for i, h := range hooks {
 		if h.mutating != mutating {
@@ -56,7 +56,7 @@ func (with Reviews) ReviewRequest(
 		if changes {
 			maps.Copy(again, called)
 		}
-		if isCalled && h.again {
+		if isCalled && h.reinvokeIfNeeded {
 			called[i] = true
 		}
 	}
@@ -70,7 +70,7 @@ func (with Reviews) ReviewRequest(
 	}
 	// A nil object means that it is unchanged.
 	if r.changed {
-		object = r.asked.Object.Raw
+		object = r.request.Object.Raw
 	}
 	return object, r.warnings, nil
 }
@@ -78,7 +78,7 @@ func (with Reviews) ReviewRequest(
 // callIfMatching calls one webhook if it matches the request. The checks have the order of the API server: selectors
 // and rules, then match conditions, then the support of dry-run requests.
 func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes bool, err error) {
-	if !h.matchesSelectors(&r.asked, r.Server) {
+	if !h.matchesSelectors(&r.request, r.Server) {
 		return false, false, nil
 	}
 	asked, matches, err := r.requestInRuleVersion(h)
@@ -94,13 +94,13 @@ func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes 
 		}
 		if matches, err = match(ctx, h, asked); err != nil {
 			// The API server also responds with Forbidden if a condition cannot be evaluated.
-			of := schema.GroupResource{Group: r.asked.Resource.Group, Resource: r.asked.Resource.Resource}
-			return false, false, apierrors.NewForbidden(of, r.asked.Name, err)
+			of := schema.GroupResource{Group: r.request.Resource.Group, Resource: r.request.Resource.Resource}
+			return false, false, apierrors.NewForbidden(of, r.request.Name, err)
 		} else if !matches {
 			return false, false, nil
 		}
 	}
-	if asked.DryRun != nil && *asked.DryRun && !h.dryRun {
+	if asked.DryRun != nil && *asked.DryRun && !h.supportsDryRun {
 		return false, false, apierrors.NewBadRequest(
 			fmt.Sprintf("admission webhook %q does not support dry run", h.name),
 		)
@@ -112,25 +112,25 @@ func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes 
 // requestInRuleVersion returns the request in a version for which the entry has a rule: the client's version, or an
 // equivalent one, to which the objects are converted.
 func (r *review) requestInRuleVersion(h Hook) (asked *admissionv1.AdmissionRequest, matches bool, err error) {
-	if h.hasRule(&r.asked) {
-		return &r.asked, true, nil
+	if h.hasRule(&r.request) {
+		return &r.request, true, nil
 	}
-	if h.exact {
+	if h.isExactMatch {
 		return nil, false, nil
 	}
-	from := schema.GroupVersionResource(r.asked.Resource)
+	from := schema.GroupVersionResource(r.request.Resource)
 	for _, other := range r.Server.Equivalents(from) {
 		// Only the copy is converted: the next webhook may need another version.
-		converted := r.asked
+		converted := r.request
 		converted.Resource = metav1.GroupVersionResource(other.GroupVersionResource())
 		converted.Kind = metav1.GroupVersionKind{Group: other.Group, Version: other.Version, Kind: other.Kind}
 		if !h.hasRule(&converted) {
 			continue
 		}
-		if converted.Object.Raw, err = r.Server.Convert(r.asked.Object.Raw, from, other); err != nil {
+		if converted.Object.Raw, err = r.Server.Convert(r.request.Object.Raw, from, other); err != nil {
 			return nil, false, apierrors.NewInternalError(err)
 		}
-		if converted.OldObject.Raw, err = r.Server.Convert(r.asked.OldObject.Raw, from, other); err != nil {
+		if converted.OldObject.Raw, err = r.Server.Convert(r.request.OldObject.Raw, from, other); err != nil {
 			return nil, false, apierrors.NewInternalError(err)
 		}
 		return &converted, true, nil
@@ -150,7 +150,7 @@ func (r *review) callAndApply(
 		err = fmt.Errorf("received invalid webhook response: expected response.uid=%q, got %q", one.UID, response.UID)
 	}
 	switch {
-	case err != nil && h.Ignores:
+	case err != nil && h.IgnoresFailure:
 		return false, nil
 	case err != nil:
 		return false, h.callFailedError(err)
@@ -168,17 +168,17 @@ func (r *review) callAndApply(
 		return false, h.callFailedError(err)
 	}
 	// The patch was made for a converted object. Later webhooks and the store need the client's version.
-	if asked.Resource != r.asked.Resource {
-		of := r.asked.Kind
+	if asked.Resource != r.request.Resource {
+		of := r.request.Kind
 		back := memapi.Resource{
-			Group: of.Group, Version: of.Version, Kind: of.Kind, Plural: r.asked.Resource.Resource,
+			Group: of.Group, Version: of.Version, Kind: of.Kind, Plural: r.request.Resource.Resource,
 		}
 		if after, err = r.Server.Convert(after, schema.GroupVersionResource(asked.Resource), back); err != nil {
 			return false, apierrors.NewInternalError(err)
 		}
 	}
-	changes = !sameJSON(r.asked.Object.Raw, after)
-	r.asked.Object.Raw, r.changed = after, true
+	changes = !sameJSON(r.request.Object.Raw, after)
+	r.request.Object.Raw, r.changed = after, true
 	return changes, nil
 }
 

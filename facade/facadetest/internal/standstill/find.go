@@ -10,10 +10,10 @@ import (
 // Limits that keep a report readable.
 const (
 	// mostShown is the number of goroutines that a report shows of each kind.
-	mostShown = 3
+	maxGoroutines = 3
 	// mostLines is the number of stack lines that a report shows: the header and ten functions with two lines each. The
 	// creator of the goroutine follows.
-	mostLines = 21
+	maxStackLines = 21
 )
 
 // routine is one goroutine of a bubble.
@@ -30,7 +30,7 @@ type stoppedBubble struct {
 }
 
 // headers matches the first line of a stack, whose format is that of the Go runtime.
-var headers = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
+var headerPattern = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
 
 // findStoppedBubbles returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines.
 // Such a bubble has no goroutine that can run, and at least one that waits for a mutex.
@@ -65,18 +65,18 @@ func findStoppedBubbles(stacks string) map[string]stoppedBubble {
 
 // stackHeader returns the text in brackets in the first line of a stack; empty if the text is not a stack.
 func stackHeader(stack string) string {
-	matched := headers.FindStringSubmatch(stack)
+	matched := headerPattern.FindStringSubmatch(stack)
 	if matched == nil {
 		return ""
 	}
 	return matched[1]
 }
 
-var bubbles = regexp.MustCompile(`, synctest bubble (\d+)`)
+var bubblePattern = regexp.MustCompile(`, synctest bubble (\d+)`)
 
 // bubbleOf returns the id of the bubble in a header, or an empty text outside of bubbles.
 func bubbleOf(header string) string {
-	matched := bubbles.FindStringSubmatch(header)
+	matched := bubblePattern.FindStringSubmatch(header)
 	if matched == nil {
 		return ""
 	}
@@ -119,8 +119,8 @@ func (s stoppedBubble) describeWaits() string {
 // formatStacks returns a title and some of the stacks, with the number of those left out.
 func formatStacks(title string, stacks []string) string {
 	more := ""
-	if len(stacks) > mostShown {
-		more, stacks = fmt.Sprintf("\n\nand %d more", len(stacks)-mostShown), stacks[:mostShown]
+	if len(stacks) > maxGoroutines {
+		more, stacks = fmt.Sprintf("\n\nand %d more", len(stacks)-maxGoroutines), stacks[:maxGoroutines]
 	}
 	return fmt.Sprintf("%s:\n\n%s%s", title, strings.Join(stacks, "\n\n"), more)
 }
@@ -128,10 +128,10 @@ func formatStacks(title string, stacks []string) string {
 // shortenedStack returns the stack without its middle. The last two lines name the creator of the goroutine.
 func (r routine) shortenedStack() string {
 	lines := strings.Split(r.stack, "\n")
-	if len(lines) <= mostLines+2 {
+	if len(lines) <= maxStackLines+2 {
 		return r.stack
 	}
-	return strings.Join(slices.Concat(lines[:mostLines], []string{"\t…"}, lines[len(lines)-2:]), "\n")
+	return strings.Join(slices.Concat(lines[:maxStackLines], []string{"\t…"}, lines[len(lines)-2:]), "\n")
 }
 
 // calledFunctions returns the names of the functions on the stack, the innermost first.

@@ -11,28 +11,28 @@ const (
 	interval = 2 * time.Second
 	// looks is the number of consecutive looks that must show the same state. One look is a proof, unless a goroutine
 	// outside of the bubble holds the mutex: that one needs time to release it.
-	looks = 5
+	requiredChecks = 5
 )
 
 // guards holds the guarded bubbles by their ids.
 type guards struct {
-	mu sync.Mutex
-	by map[string]*guarded
+	mu       sync.Mutex
+	byBubble map[string]*bubbleGuard
 }
 
-// guarded is one guarded bubble.
-type guarded struct {
+// bubbleGuard is one guarded bubble.
+type bubbleGuard struct {
 	report func(text string)
 	state  string // signature at the last look, empty if virtual time advanced then
-	seen   int    // consecutive looks with this state
+	checks int    // consecutive looks with this state
 }
 
 // all holds the guarded bubbles of the process: one timer looks at all of them.
-var all = guards{by: map[string]*guarded{}}
+var allGuards = guards{byBubble: map[string]*bubbleGuard{}}
 
 // The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak
 // to tests that search for them.
-func init() { repeatAfter(interval, func() { all.checkBubbles(allStacks) }) }
+func init() { repeatAfter(interval, func() { allGuards.checkBubbles(allStacks) }) }
 
 // repeatAfter calls look permanently, each time this long after the previous call.
 func repeatAfter(after time.Duration, look func()) {
@@ -53,16 +53,16 @@ func repeatAfter(after time.Duration, look func()) {
 // does nothing.
 func GuardBubble(report func(text string)) (end func()) {
 	id := bubbleOf(stackHeader(callerStack()))
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if id == "" || all.by[id] != nil {
+	allGuards.mu.Lock()
+	defer allGuards.mu.Unlock()
+	if id == "" || allGuards.byBubble[id] != nil {
 		return func() {}
 	}
-	all.by[id] = &guarded{report: report}
+	allGuards.byBubble[id] = &bubbleGuard{report: report}
 	return func() {
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		delete(all.by, id)
+		allGuards.mu.Lock()
+		defer allGuards.mu.Unlock()
+		delete(allGuards.byBubble, id)
 	}
 }
 
@@ -71,20 +71,20 @@ func (g *guards) checkBubbles(stacks func() string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Reading the stacks stops all goroutines of the process, so it is avoided when possible.
-	if len(g.by) == 0 {
+	if len(g.byBubble) == 0 {
 		return
 	}
 	found := findStoppedBubbles(stacks())
-	for id, one := range g.by {
+	for id, one := range g.byBubble {
 		state, stands := found[id]
 		switch {
 		case !stands:
-			one.state, one.seen = "", 0
+			one.state, one.checks = "", 0
 			continue
 		case one.state != state.signature:
-			one.state, one.seen = state.signature, 0
+			one.state, one.checks = state.signature, 0
 		}
-		if one.seen++; one.seen == looks {
+		if one.checks++; one.checks == requiredChecks {
 			// The report can panic or call end, which needs the lock.
 			go one.report(state.describeWaits())
 		}

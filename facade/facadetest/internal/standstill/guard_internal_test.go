@@ -30,7 +30,7 @@ func TestGuard(t *testing.T) {
 		case <-deadline:
 			t.Fatal("a bubble that stands still must be reported within a minute")
 		case <-time.After(10 * time.Millisecond): // in place of the periodic check
-			all.checkBubbles(allStacks)
+			allGuards.checkBubbles(allStacks)
 			continue
 		}
 		if !strings.Contains(text, "standstill.lockInVain") {
@@ -48,15 +48,15 @@ func lockInVain(held *sync.Mutex) {
 func TestGuardEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := GuardBubble(func(string) {})
-		all.mu.Lock()
-		before := len(all.by)
-		all.mu.Unlock()
+		allGuards.mu.Lock()
+		before := len(allGuards.byBubble)
+		allGuards.mu.Unlock()
 		end()
 		time.Sleep(time.Hour)
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		if len(all.by) != before-1 {
-			t.Errorf("the guard must be removed when it ends: %d guards, %d before", len(all.by), before)
+		allGuards.mu.Lock()
+		defer allGuards.mu.Unlock()
+		if len(allGuards.byBubble) != before-1 {
+			t.Errorf("the guard must be removed when it ends: %d guards, %d before", len(allGuards.byBubble), before)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 // patience is how long a command has to end by itself after a signal. At a terminal it got the signal as well, and
 // a second one means "at once" to many programs; so nothing is passed on before.
-const patience = 10 * time.Second
+const stopTimeout = 10 * time.Second
 
 func printAssets(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s, rest, err := parse("controlplane assets",
@@ -29,7 +29,7 @@ func printAssets(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected argument %q; controlplane assets --help", rest[0])
 	}
-	found, err := assets.Resolve(ctx, s.finding)
+	found, err := assets.Resolve(ctx, s.assetOptions)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected argument %q; controlplane start --help", rest[0])
 	}
-	found, c, err := s.bring(ctx)
+	found, c, err := s.startServers(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ exit code is passed on.
 	if len(command) == 0 {
 		return errors.New("no command; write it behind two dashes: controlplane run -- kubectl get namespaces")
 	}
-	found, c, err := s.bring(ctx)
+	found, c, err := s.startServers(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,12 @@ func supervise(ctx context.Context, cmd *exec.Cmd, lost <-chan struct{}) error {
 	select {
 	case <-p.Done():
 	case <-lost:
-		p.Stop(patience)
+		p.Stop(stopTimeout)
 	case <-ctx.Done():
 		select {
 		case <-p.Done():
-		case <-time.After(patience):
-			p.Stop(patience)
+		case <-time.After(stopTimeout):
+			p.Stop(stopTimeout)
 		}
 	}
 	exit, ok := errors.AsType[*exec.ExitError](p.Err())

@@ -13,8 +13,8 @@ import (
 
 // settings holds the values of the flags.
 type settings struct {
-	finding  assets.Options
-	starting controlplane.Options
+	assetOptions        assets.Options
+	controlPlaneOptions controlplane.Options
 }
 
 // parse reads a command's flags; the remaining arguments are returned. The head is the introduction of the help.
@@ -32,13 +32,15 @@ func parse(name, head string, args []string, stderr io.Writer, servers bool) (se
 		"deletion, service account tokens; it is not part of the download, and its build takes some minutes")
 	if servers {
 		flags.StringVar(
-			&s.starting.AuditLog, "audit-log", "", "append one JSON line per answered request to this `file`",
+			&s.controlPlaneOptions.AuditLog, "audit-log", "",
+			"append one JSON line per answered request to this `file`",
 		)
-		flags.StringVar(&s.starting.AuditLevel, "audit-level", "",
+		flags.StringVar(&s.controlPlaneOptions.AuditLevel, "audit-level", "",
 			"how much is logged: Metadata, Request or RequestResponse "+
 				"(the default)")
-		flags.StringVar(&s.starting.LogDir, "log-dir", "", "keep the servers' logs in this existing `folder`")
-		flags.DurationVar(&s.starting.StartTimeout, "start-timeout", 0,
+		flags.StringVar(&s.controlPlaneOptions.LogDir, "log-dir", "",
+			"keep the servers' logs in this existing `folder`")
+		flags.DurationVar(&s.controlPlaneOptions.StartTimeout, "start-timeout", 0,
 			"how long each server may take to become ready "+
 				"(default 2m)")
 	}
@@ -49,20 +51,20 @@ func parse(name, head string, args []string, stderr io.Writer, servers bool) (se
 		return s, nil, codeError(2) // the flag package has printed the error
 	}
 	if !quiet {
-		s.finding.Progress, s.starting.Progress = stderr, stderr
+		s.assetOptions.Progress, s.controlPlaneOptions.Progress = stderr, stderr
 	}
 	if manager {
-		s.finding.Extra, s.starting.ControllerManager = []string{assets.ControllerManager}, true
+		s.assetOptions.Extra, s.controlPlaneOptions.ControllerManager = []string{assets.ControllerManager}, true
 	}
 	return s, flags.Args(), nil
 }
 
-// bring gets the programs and starts the servers.
-func (s settings) bring(ctx context.Context) (assets.Assets, *controlplane.ControlPlane, error) {
-	found, err := assets.Resolve(ctx, s.finding)
+// startServers gets the programs and starts the servers.
+func (s settings) startServers(ctx context.Context) (assets.Assets, *controlplane.ControlPlane, error) {
+	found, err := assets.Resolve(ctx, s.assetOptions)
 	if err != nil {
 		return found, nil, err
 	}
-	c, err := controlplane.Start(ctx, found, s.starting)
+	c, err := controlplane.Start(ctx, found, s.controlPlaneOptions)
 	return found, c, err
 }

@@ -159,7 +159,7 @@ func TestEnds(t *testing.T) {
 			if got := cmd.ProcessState.ExitCode(); got != tc.wantCode {
 				t.Errorf("%s: exit code %d, want %d", tc.reason, got, tc.wantCode)
 			}
-			eventuallyGone(t, filepath.Dir(kubeconfig))
+			awaitRemoval(t, filepath.Dir(kubeconfig))
 		})
 	}
 }
@@ -183,7 +183,7 @@ func readKubeconfig(t *testing.T, out io.Reader) string {
 	return fields[0]
 }
 
-func eventuallyGone(t *testing.T, dir string) {
+func awaitRemoval(t *testing.T, dir string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

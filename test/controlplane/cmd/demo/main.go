@@ -33,11 +33,11 @@ const change = `{"metadata":{"labels":{"changed-by":"demo"}},"spec":{"field":"ch
 
 // demo is what the command line asks for.
 type demo struct {
-	root, example string
-	once          bool
-	change, fired string
-	patience      time.Duration
-	operatorArgs  []string
+	root, example        string
+	once                 bool
+	change, firedPattern string
+	handlerTimeout       time.Duration
+	operatorArgs         []string
 }
 
 func main() {
@@ -52,9 +52,10 @@ func main() {
 		"merge patch that changes the object, with -once, unless the example has an expected.txt",
 	)
 	flag.StringVar(
-		&d.fired, "fired", session.Fired, "regular expression for the line of a handler that fired; %s is the reason",
+		&d.firedPattern, "fired", session.DefaultFiredPattern,
+		"regular expression for the line of a handler that fired; %s is the reason",
 	)
-	flag.DurationVar(&d.patience, "patience", time.Minute, "how long a handler may take to fire, with -once")
+	flag.DurationVar(&d.handlerTimeout, "patience", time.Minute, "how long a handler may take to fire, with -once")
 	flag.Parse()
 	d.operatorArgs = operatorArgs(flag.Args(), d.once)
 
@@ -120,7 +121,8 @@ func (d *demo) show(ctx context.Context) (err error) {
 		Kubectl: found.Path("kubectl"), Kubeconfig: plane.Kubeconfig(), Scratch: scratch,
 		Kinds: kinds(root, example), Example: example,
 		Operator: append([]string{operator}, d.operatorArgs...),
-		Acts:     acts, Change: d.change, Fired: d.fired, Patience: d.patience, Out: os.Stdout, Report: report,
+		Actions:  acts, Change: d.change, FiredPattern: d.firedPattern, HandlerTimeout: d.handlerTimeout,
+		Out: os.Stdout, Report: report,
 	}
 	return d.play(ctx, plane, s)
 }

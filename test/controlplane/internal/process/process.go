@@ -15,10 +15,10 @@ const drain = 2 * time.Second
 
 // Process is a running or ended program.
 type Process struct {
-	cmd   *exec.Cmd
-	group bool
-	done  chan struct{}
-	err   error // written before done is closed
+	cmd      *exec.Cmd
+	hasGroup bool
+	done     chan struct{}
+	err      error // written before done is closed
 }
 
 // Start runs cmd in a process group of its own, so that a Ctrl-C at the terminal reaches the caller alone and Stop
@@ -44,7 +44,7 @@ func start(cmd *exec.Cmd, group bool) (*Process, error) {
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = drain
 	}
-	p := &Process{cmd: cmd, group: group, done: make(chan struct{})}
+	p := &Process{cmd: cmd, hasGroup: group, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// The kernel's death signal is tied to the thread that forked: it has to live as long as the program.
@@ -101,7 +101,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 		return nil
 	default:
 	}
-	if err := send(p.PID(), p.group, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := send(p.PID(), p.hasGroup, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("sending %v to %s: %w", signal, p.cmd.Path, err)
 	}
 	return nil

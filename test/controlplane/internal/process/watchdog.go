@@ -11,7 +11,7 @@ import (
 // epitaph is the script of the watchdog. It reads group ids until its input ends, which it does when the one process
 // that holds the other end has ended for any reason; then it cleans up. The second removal covers a file that a dying
 // server was just creating.
-const epitaph = `
+const cleanupScript = `
 trap '' HUP INT TERM
 dir=$1
 set --
@@ -24,7 +24,7 @@ rm -rf -- "$dir" || { sleep 1; rm -rf -- "$dir"; }
 // remove their folder. Where there is no shell it does nothing.
 type Watchdog struct {
 	process *Process
-	line    io.WriteCloser
+	input   io.WriteCloser
 }
 
 // Watch starts a watchdog over a folder. The caller owes it a Dismiss.
@@ -38,7 +38,7 @@ func Watch(dir string) (*Watchdog, error) {
 		return nil, fmt.Errorf("opening the watchdog's line: %w", err)
 	}
 	defer read.Close()
-	cmd := exec.Command(shell, "-c", epitaph, "watchdog", dir)
+	cmd := exec.Command(shell, "-c", cleanupScript, "watchdog", dir)
 	cmd.Stdin = read // output stays unset: an inherited pipe would keep the starter's reader waiting
 	cmd.Dir = os.TempDir()
 	p, err := startFree(cmd)
@@ -46,7 +46,7 @@ func Watch(dir string) (*Watchdog, error) {
 		write.Close()
 		return nil, err
 	}
-	return &Watchdog{process: p, line: write}, nil
+	return &Watchdog{process: p, input: write}, nil
 }
 
 // Guard adds a program started by Start to those that die with the starter.
@@ -54,7 +54,7 @@ func (w *Watchdog) Guard(p *Process) error {
 	if w.process == nil {
 		return nil
 	}
-	if _, err := io.WriteString(w.line, strconv.Itoa(p.PID())+"\n"); err != nil {
+	if _, err := io.WriteString(w.input, strconv.Itoa(p.PID())+"\n"); err != nil {
 		return fmt.Errorf("registering %s with the watchdog: %w", p.cmd.Path, err)
 	}
 	return nil
@@ -66,5 +66,5 @@ func (w *Watchdog) Dismiss() {
 		return
 	}
 	w.process.Stop(0) // before its line closes, which it would take for our death
-	w.line.Close()
+	w.input.Close()
 }

@@ -18,7 +18,7 @@ func newExample() *unstructured.Unstructured {
 	return o
 }
 
-func (a about) reconcileDynamic(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (a exampleReconciler) reconcileDynamic(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o := newExample()
 	// The manager's client would read an unstructured object live, so this reads from the cache.
 	if err := a.cache.Get(ctx, request.NamespacedName, o); err != nil {
@@ -37,7 +37,7 @@ func (a about) reconcileDynamic(ctx context.Context, request reconcile.Request) 
 	}
 	last := o.GetAnnotations()[annotation]
 	if last == string(spec) {
-		return a.unchanged()
+		return a.handleUnchanged()
 	}
 	if last == "" && controllerutil.AddFinalizer(o, finalizer) {
 		return reconcile.Result{}, a.patch(ctx, o, base)
@@ -54,7 +54,7 @@ func (a about) reconcileDynamic(ctx context.Context, request reconcile.Request) 
 	return reconcile.Result{}, a.patch(ctx, o, base)
 }
 
-func (a about) handleDynamic(o *unstructured.Unstructured, created bool) error {
+func (a exampleReconciler) handleDynamic(o *unstructured.Unstructured, created bool) error {
 	if created {
 		return unstructured.SetNestedField(o.Object, "created "+o.GetName(), "status", "create_fn", "message")
 	}
@@ -62,7 +62,7 @@ func (a about) handleDynamic(o *unstructured.Unstructured, created bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.updated(field); err != nil {
+	if err := a.handleUpdate(field); err != nil {
 		return err
 	}
 	return unstructured.SetNestedField(o.Object, field, "status", "update_fn", "seen")

@@ -36,12 +36,13 @@ const (
 func main() { os.Exit(program.Main("byhand", run)) }
 
 func run(m manager.Manager, task program.Task) error {
-	about := about{client: m.GetClient(), cache: m.GetCache(), scenario: task.Scenario, ticks: &atomic.Int64{}}
+	about := exampleReconciler{client: m.GetClient(), cache: m.GetCache(), scenario: task.Scenario,
+		ticks: &atomic.Int64{}}
 	var err error
 	switch {
 	case task.Scenario == "pods":
 		err = setupPods(m, task.Objects)
-	case task.Typed:
+	case task.IsTyped:
 		err = setup(m, &v1.KopfExample{}, about.reconcileTyped)
 	default:
 		err = setup(m, newExample(), about.reconcileDynamic)
@@ -58,16 +59,16 @@ func setup(m manager.Manager, kind client.Object, reconciler reconcile.Func) err
 	return ctrl.NewControllerManagedBy(m).For(kind).WithOptions(options).Complete(reconciler)
 }
 
-// about holds the dependencies of both reconcilers.
-type about struct {
+// exampleReconciler holds the dependencies of both reconcilers.
+type exampleReconciler struct {
 	client   client.Client
 	cache    cache.Cache
 	scenario string
 	ticks    *atomic.Int64
 }
 
-// unchanged handles an object whose spec was already handled.
-func (a about) unchanged() (reconcile.Result, error) {
+// handleUnchanged handles an object whose spec was already handled.
+func (a exampleReconciler) handleUnchanged() (reconcile.Result, error) {
 	if a.scenario != "timers" {
 		return reconcile.Result{}, nil
 	}
@@ -75,12 +76,12 @@ func (a about) unchanged() (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: interval}, nil
 }
 
-func (a about) patch(ctx context.Context, o, base client.Object) error {
+func (a exampleReconciler) patch(ctx context.Context, o, base client.Object) error {
 	return client.IgnoreNotFound(a.client.Patch(ctx, o, client.MergeFrom(base)))
 }
 
-// updated runs where a handler of updates would run.
-func (a about) updated(field string) error {
+// handleUpdate runs where a handler of updates would run.
+func (a exampleReconciler) handleUpdate(field string) error {
 	if a.scenario != "latency" {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
 )
 
-func (a about) reconcileTyped(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (a exampleReconciler) reconcileTyped(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o := &v1.KopfExample{}
 	if err := a.cache.Get(ctx, request.NamespacedName, o); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -30,7 +30,7 @@ func (a about) reconcileTyped(ctx context.Context, request reconcile.Request) (r
 	}
 	last := o.Annotations[annotation]
 	if last == string(spec) {
-		return a.unchanged()
+		return a.handleUnchanged()
 	}
 	if last == "" && controllerutil.AddFinalizer(o, finalizer) {
 		return reconcile.Result{}, a.patch(ctx, o, base)
@@ -38,7 +38,7 @@ func (a about) reconcileTyped(ctx context.Context, request reconcile.Request) (r
 	if last == "" {
 		o.Status.CreateFn = &v1.Created{Message: "created " + o.Name}
 	} else {
-		if err := a.updated(o.Spec.Field); err != nil {
+		if err := a.handleUpdate(o.Spec.Field); err != nil {
 			return reconcile.Result{}, err
 		}
 		o.Status.UpdateFn = &v1.Updated{Seen: o.Spec.Field}

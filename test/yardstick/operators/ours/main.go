@@ -28,7 +28,7 @@ func run(m manager.Manager, task program.Task) error {
 	switch {
 	case task.Scenario == "pods":
 		registerPods(op, task.Objects)
-	case task.Typed:
+	case task.IsTyped:
 		examples := kopf.For(op, &v1.KopfExample{})
 		register(&h, examples, task.Scenario, func(o *v1.KopfExample) string { return o.Spec.Field })
 	default:

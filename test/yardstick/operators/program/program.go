@@ -24,7 +24,7 @@ const Workers = 10
 
 // Task is the task of a contender: with or without a Go type, the scenario, and the number of objects.
 type Task struct {
-	Typed    bool
+	IsTyped  bool
 	Scenario string
 	Objects  int
 }
@@ -52,7 +52,7 @@ func start(run func(manager.Manager, Task) error) error {
 	if err != nil {
 		return err
 	}
-	return run(m, Task{Typed: os.Args[1] == "typed", Scenario: os.Args[2], Objects: count})
+	return run(m, Task{IsTyped: os.Args[1] == "typed", Scenario: os.Args[2], Objects: count})
 }
 
 // newManager creates a manager whose cache drops managed fields.

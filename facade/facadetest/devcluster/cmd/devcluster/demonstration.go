@@ -19,10 +19,10 @@ import (
 const (
 	// consolePatience limits the wait for the operator's console. A program with command line flags of its own may not
 	// have a console.
-	consolePatience = 15 * time.Second
+	consoleTimeout = 15 * time.Second
 	// changePatience limits the wait for the operator to handle the new object. changeDelay is the time after the
 	// operator's last write until the object counts as handled.
-	changePatience, changeDelay = 10 * time.Second, time.Second
+	changeTimeout, changeDelay = 10 * time.Second, time.Second
 )
 
 // demonstration prints commands for trying out an operator that has just started, and the URL of its console. If
@@ -33,10 +33,10 @@ type demonstration struct {
 	config     *rest.Config
 	// object is the object to change. It is nil if no object was loaded, or on the user's own cluster.
 	object *unstructured.Unstructured
-	// name is the object in the form of kubectl arguments. It is empty without an object.
-	name     string
-	console  string // the URL
-	patience time.Duration
+	// kubectlArguments is the object in the form of kubectl arguments. It is empty without an object.
+	kubectlArguments string
+	console          string // the URL
+	consoleTimeout   time.Duration
 }
 
 // argumentsFor returns the kubectl arguments that select an object.
@@ -85,12 +85,12 @@ func (d *demonstration) withConsole() ([]string, error) {
 // showCommands prints the commands when the operator is running, so that they appear below the operator's first log
 // lines.
 func (d *demonstration) showCommands(ctx context.Context) {
-	hasConsole := waitFor(ctx, d.patience, d.consoleAnswers)
+	hasConsole := waitFor(ctx, d.consoleTimeout, d.consoleAnswers)
 	if ctx.Err() != nil {
 		return // the program has ended already
 	}
 	_, err := exec.LookPath("kubectl")
-	if d.name == "" || err != nil {
+	if d.kubectlArguments == "" || err != nil {
 		d.printLine("The operator runs.")
 	} else {
 		d.printCommands()
@@ -111,10 +111,11 @@ func (d *demonstration) printCommands() {
 	if d.kubeconfig != "" {
 		d.printLine("  export KUBECONFIG=%s", d.kubeconfig)
 	}
-	d.printLine("  kubectl get %s -o yaml   # the object, with what the operator has written", d.name)
+	d.printLine("  kubectl get %s -o yaml   # the object, with what the operator has written", d.kubectlArguments)
 	d.printLine("  kubectl label --overwrite %s changed-by=me   # a change: the operator logs its update handlers",
-		d.name)
-	d.printLine("  kubectl delete %s   # the end of the object: the operator logs its delete handlers", d.name)
+		d.kubectlArguments)
+	d.printLine("  kubectl delete %s   # the end of the object: the operator logs its delete handlers",
+		d.kubectlArguments)
 }
 
 // printLine prints one line.
@@ -138,7 +139,7 @@ func (d *demonstration) consoleAnswers(ctx context.Context) bool {
 
 // changeObject changes a label of the object when the operator has handled its creation.
 func (d *demonstration) changeObject(ctx context.Context) {
-	d.printLine("There is no kubectl in PATH: devcluster has applied %s for you.", d.name)
+	d.printLine("There is no kubectl in PATH: devcluster has applied %s for you.", d.kubectlArguments)
 	writer, err := client.New(d.config, client.Options{})
 	if err != nil {
 		d.printLine("It cannot be changed: %v", err)
@@ -147,7 +148,7 @@ func (d *demonstration) changeObject(ctx context.Context) {
 	current := d.object.DeepCopy()
 	last, since := d.object.GetResourceVersion(), time.Now()
 	// The operator has handled the object when it has written to it, and then not written for some time.
-	waitFor(ctx, changePatience, func(ctx context.Context) bool {
+	waitFor(ctx, changeTimeout, func(ctx context.Context) bool {
 		if err := writer.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
 			return false
 		}
@@ -158,7 +159,7 @@ func (d *demonstration) changeObject(ctx context.Context) {
 		return last != d.object.GetResourceVersion() && time.Since(since) > changeDelay
 	})
 	d.printLine(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, `+
-		`it logs them next.`, d.name)
+		`it logs them next.`, d.kubectlArguments)
 	// Conflicts cannot occur: the patch does not contain a resource version.
 	err = writer.Patch(ctx, current, client.RawPatch(
 		types.MergePatchType, []byte(`{"metadata":{"labels":{"changed-by":"devcluster"}}}`),

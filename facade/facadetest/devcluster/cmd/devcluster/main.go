@@ -49,12 +49,12 @@ var errNoProgram = errors.New("--demo and --current-context need a program: devc
 type command struct {
 	devcluster.Options
 	program []string
-	// demo prints commands for trying out the program: see demonstration.
-	demo bool
-	// current selects the cluster of the user's kubeconfig.
-	current bool
-	// consolePatience limits the wait for the program's console.
-	consolePatience time.Duration
+	// showsDemonstration prints commands for trying out the program: see demonstration.
+	showsDemonstration bool
+	// usesCurrentContext selects the cluster of the user's kubeconfig.
+	usesCurrentContext bool
+	// consoleTimeout limits the wait for the program's console.
+	consoleTimeout time.Duration
 
 	stdin          io.Reader
 	isTerminal     bool // whether stdin is a terminal
@@ -65,7 +65,7 @@ func main() {
 	// A character device is a terminal or /dev/null; reading from the latter counts as no.
 	info, err := os.Stdin.Stat()
 	c := command{
-		consolePatience: consolePatience, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		consoleTimeout: consoleTimeout, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 		stdout: os.Stdout, stderr: os.Stderr,
 	}
 	code, err := c.runCommand(os.Args[1:])
@@ -99,10 +99,12 @@ func (c *command) parseArguments(arguments []string) error {
 	flags.BoolVar(
 		&c.WithSecrets, "with-secrets", false, "save the values of Secrets instead of their digests",
 	)
-	flags.BoolVar(&c.demo, "demo", false, "run the program, an operator, with its console, and print commands to try "+
-		"with the object loaded last; without kubectl in PATH, change this object")
-	flags.BoolVar(&c.current, "current-context", false, "after a question, use the cluster of the current context of "+
-		"your kubeconfig instead: apply what --load names to it by kubectl, and run the program")
+	flags.BoolVar(&c.showsDemonstration, "demo", false,
+		"run the program, an operator, with its console, and print commands to try "+
+			"with the object loaded last; without kubectl in PATH, change this object")
+	flags.BoolVar(&c.usesCurrentContext, "current-context", false,
+		"after a question, use the cluster of the current context of "+
+			"your kubeconfig instead: apply what --load names to it by kubectl, and run the program")
 	verbose := flags.Bool("verbose", false, "log every request")
 	flags.Usage = func() {
 		_, _ = fmt.Fprint(flags.Output(), introduction)
@@ -113,7 +115,7 @@ func (c *command) parseArguments(arguments []string) error {
 	}
 	// Everything after the flags is the program.
 	c.program, c.Log = flags.Args(), newLogger(c.stderr, *verbose)
-	if len(c.program) == 0 && (c.demo || c.current) {
+	if len(c.program) == 0 && (c.showsDemonstration || c.usesCurrentContext) {
 		return errNoProgram
 	}
 	return nil
@@ -142,7 +144,7 @@ func (c *command) runCommand(arguments []string) (code int, err error) {
 	// Both signals end the command in an orderly way; the objects are then saved.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if c.current {
+	if c.usesCurrentContext {
 		return c.runCurrent(ctx)
 	}
 	// The cluster outlives the program, because the program may write or delete objects while it shuts down.
@@ -186,12 +188,12 @@ func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (
 	c.printMessage("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
 	d := demonstration{out: c.stderr, kubeconfig: cluster.Kubeconfig(), config: cluster.Config()}
 	// Without a demonstration, the object is not needed.
-	if loaded := cluster.Loaded(); len(loaded) > 0 && c.demo {
+	if loaded := cluster.Loaded(); len(loaded) > 0 && c.showsDemonstration {
 		var err error
 		if d.object, err = readObject(ctx, d.config, loaded[len(loaded)-1]); err != nil {
 			return 1, fmt.Errorf("reading the loaded object: %w", err)
 		}
-		d.name = argumentsFor(d.object)
+		d.kubectlArguments = argumentsFor(d.object)
 	}
 	return c.startProgram(ctx, d)
 }

@@ -92,24 +92,24 @@ func operate(role string, arguments []string) error {
 
 // transcript collects the output of a command.
 type transcript struct {
-	mu     sync.Mutex
-	text   bytes.Buffer
-	awaits string
-	seen   chan struct{}
+	mu          sync.Mutex
+	text        bytes.Buffer
+	awaitedText string
+	textFound   chan struct{}
 }
 
 // newTranscript returns a transcript that closes its channel when it contains the text.
 func newTranscript(awaits string) *transcript {
-	return &transcript{awaits: awaits, seen: make(chan struct{})}
+	return &transcript{awaitedText: awaits, textFound: make(chan struct{})}
 }
 
 func (o *transcript) Write(data []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before := strings.Contains(o.text.String(), o.awaits)
+	before := strings.Contains(o.text.String(), o.awaitedText)
 	n, err := o.text.Write(data)
-	if !before && strings.Contains(o.text.String(), o.awaits) {
-		close(o.seen)
+	if !before && strings.Contains(o.text.String(), o.awaitedText) {
+		close(o.textFound)
 	}
 	return n, err
 }
@@ -149,9 +149,9 @@ func fakeKubectl(t *testing.T) (calls string) {
 
 func TestDemonstration(t *testing.T) {
 	cases := map[string]struct {
-		reason, role string
-		patience     time.Duration
-		hasConsole   bool
+		reason, role   string
+		consoleTimeout time.Duration
+		hasConsole     bool
 	}{
 		"Operator": {"the console of an operator is printed", "idle", time.Hour, true},
 		"Other":    {"a program without a console is started without one", "plain", 0, false},
@@ -165,9 +165,9 @@ func TestDemonstration(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := newTranscript("Ctrl-C ends it")
-			c := command{stdin: input, stdout: out, stderr: out, consolePatience: tc.patience}
+			c := command{stdin: input, stdout: out, stderr: out, consoleTimeout: tc.consoleTimeout}
 			go func() {
-				<-out.seen
+				<-out.textFound
 				_ = stop.Close()
 			}()
 			code, err := c.runCommand([]string{
@@ -196,7 +196,7 @@ func TestDemonstrationWithoutKubectl(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(operatorRole, "labelled")
 	out := newTranscript("")
-	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out, consolePatience: time.Hour}
+	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out, consoleTimeout: time.Hour}
 	manifest := strings.Replace(loadedObject, ", namespace: team", "", 1)
 	code, err := c.runCommand([]string{
 		"--demo", "--load", writeFile(t, "object.yaml", manifest, 0o600), "--", os.Args[0], "run",
@@ -224,7 +224,7 @@ func TestCurrentContextAsks(t *testing.T) {
 		reason, kubeconfig, input string
 		isTerminal                bool
 		want                      error
-		says                      string
+		wantOutput                string
 	}{
 		"Pipe": {"an answer from a pipe does not count",
 			userKubeconfig, "y\n", false, errDeclined, "no terminal to ask at"},
@@ -244,8 +244,8 @@ func TestCurrentContextAsks(t *testing.T) {
 			out := newTranscript("never")
 			c := command{stdin: strings.NewReader(tc.input), isTerminal: tc.isTerminal, stdout: out, stderr: out}
 			_, err := c.runCommand([]string{"--current-context", "--load", object, "--", os.Args[0], "run"})
-			if !errors.Is(err, tc.want) || !strings.Contains(out.String(), tc.says) {
-				t.Errorf("%s: got %v, want %v, and %q in\n%s", tc.reason, err, tc.want, tc.says, out)
+			if !errors.Is(err, tc.want) || !strings.Contains(out.String(), tc.wantOutput) {
+				t.Errorf("%s: got %v, want %v, and %q in\n%s", tc.reason, err, tc.want, tc.wantOutput, out)
 			}
 			made, err := os.ReadFile(calls)
 			if tc.want != nil {

@@ -22,8 +22,8 @@ const (
 // startProgram runs the program until it ends. When ctx ends, it stops the program.
 func (c *command) startProgram(ctx context.Context, d demonstration) (int, error) {
 	// The flags of the console are appended to the program's own arguments.
-	if c.demo {
-		d.patience = c.consolePatience
+	if c.showsDemonstration {
+		d.consoleTimeout = c.consoleTimeout
 		more, err := d.withConsole()
 		if err != nil {
 			return 1, err
@@ -48,7 +48,7 @@ func (c *command) startProgram(ctx context.Context, d demonstration) (int, error
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		if c.demo {
+		if c.showsDemonstration {
 			d.showCommands(showing)
 		}
 	}()

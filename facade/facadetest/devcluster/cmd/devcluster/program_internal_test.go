@@ -44,7 +44,7 @@ func TestSignalIsForwardedOnce(t *testing.T) {
 			t.Setenv(operatorRole, role)
 			out := newTranscript("ready")
 			go func() {
-				<-out.seen
+				<-out.textFound
 				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			}()
 			dump := filepath.Join(t.TempDir(), "dump.yaml")
@@ -81,7 +81,7 @@ func TestExitCodes(t *testing.T) {
 	}
 	out = newTranscript("starting")
 	go func() {
-		<-out.seen
+		<-out.textFound
 		_ = os.RemoveAll(folder)
 		_ = stop.Close()
 	}()

@@ -13,7 +13,7 @@ func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
 	if err != nil {
 		return nil, err // its text equals that of the real server
 	}
-	if !v.keepsAll {
+	if !v.preservesUnknownFields {
 		unknown = append(unknown, pruning.PruneWithOptions(
 			object, v.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true},
 		)...)
@@ -26,7 +26,7 @@ func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
 
 // Decode removes fields from a stored object that the version does not have, or no longer has.
 func (v *Version) Decode(object map[string]any) {
-	if v.keepsAll {
+	if v.preservesUnknownFields {
 		return
 	}
 	pruning.Prune(object, v.structural, true)

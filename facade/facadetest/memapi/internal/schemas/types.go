@@ -29,7 +29,7 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	all := map[string]*spec.Schema{name: root}
 	maps.Copy(all, metadataTypes())
 	// Kinds that keep unknown fields need types that permit them.
-	types, err := managedfields.NewTypeConverter(all, v.keepsAll)
+	types, err := managedfields.NewTypeConverter(all, v.preservesUnknownFields)
 	if err != nil {
 		return nil, fmt.Errorf("reading the types of %s: %w", v.kind, err)
 	}

@@ -23,7 +23,7 @@ func (v *Version) Validate(object map[string]any) field.ErrorList {
 }
 
 // blocking lists the types of problems that prevent the evaluation of rules in the real server.
-var blocking = []field.ErrorType{
+var blockingErrorTypes = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
 	field.ErrorTypeTypeInvalid,
 }
@@ -34,7 +34,10 @@ func (v *Version) validateRules(problems field.ErrorList, object, before map[str
 	switch {
 	case v.rules == nil:
 		return nil
-	case slices.ContainsFunc(problems, func(e *field.Error) bool { return slices.Contains(blocking, e.Type) }):
+	case slices.ContainsFunc(problems, func(e *field.Error) bool {
+		return slices.Contains(blockingErrorTypes,
+			e.Type)
+	}):
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was "+
 			"invalid; correct the existing errors to complete validation")}
 	default:
@@ -50,8 +53,8 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 	// A request to the status subresource cannot change anything else.
 	case !status:
 		problems = v.validateStructure(object)
-	case v.status != nil && object["status"] != nil:
-		problems = translateErrors(field.NewPath("status"), v.status.Validate(object["status"]))
+	case v.statusValidator != nil && object["status"] != nil:
+		problems = translateErrors(field.NewPath("status"), v.statusValidator.Validate(object["status"]))
 	}
 	// Ratcheting does not apply to lists and embedded objects below.
 	problems = v.changedProblems(problems, object, before)
@@ -68,7 +71,7 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 // validateStructure returns the problems of a complete object.
 func (v *Version) validateStructure(object map[string]any) field.ErrorList {
 	// Older versions of the validator accept numbers that overflow their format.
-	problems := translateErrors(nil, v.whole.Validate(object))
+	problems := translateErrors(nil, v.objectValidator.Validate(object))
 	for _, text := range formatProblems(object, v.structural, "") {
 		one := field.Invalid(nil, "", text)
 		told := func(other *field.Error) bool { return other.Detail == text }

@@ -17,14 +17,14 @@ import (
 
 // Version is one version of a kind with its schema. It is not safe for concurrent use.
 type Version struct {
-	kind       kindschema.GroupVersionKind
-	structural *schema.Structural
-	keepsAll   bool
-	whole      *validate.SchemaValidator
-	status     *validate.SchemaValidator // nil if the schema does not have a status
-	selects    []string
-	rules      func(object, before map[string]any) field.ErrorList // nil if the schema does not have rules
-	types      managedfields.TypeConverter
+	kind                   kindschema.GroupVersionKind
+	structural             *schema.Structural
+	preservesUnknownFields bool
+	objectValidator        *validate.SchemaValidator
+	statusValidator        *validate.SchemaValidator // nil if the schema does not have a status
+	selectableFields       []string
+	rules                  func(object, before map[string]any) field.ErrorList // nil if the schema does not have rules
+	types                  managedfields.TypeConverter
 }
 
 // newVersion prepares the validators of a version. Building them takes time, so it is done once.
@@ -34,23 +34,23 @@ func newVersion(
 ) *Version {
 	version := &Version{
 		kind:       kindschema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
-		structural: structural, keepsAll: crd.Spec.PreserveUnknownFields,
+		structural: structural, preservesUnknownFields: crd.Spec.PreserveUnknownFields,
 	}
 	// Definitions write the paths with a leading dot.
 	for _, one := range v.SelectableFields {
-		version.selects = append(version.selects, strings.TrimPrefix(one.JSONPath, "."))
+		version.selectableFields = append(version.selectableFields, strings.TrimPrefix(one.JSONPath, "."))
 	}
 	// Both validators share the adjusted schema.
 	root := validationSchema(structural)
-	version.whole = validate.NewSchemaValidator(root, nil, "", strfmt.Default)
+	version.objectValidator = validate.NewSchemaValidator(root, nil, "", strfmt.Default)
 	if status, ok := root.Properties["status"]; ok {
-		version.status = validate.NewSchemaValidator(&status, nil, "", strfmt.Default)
+		version.statusValidator = validate.NewSchemaValidator(&status, nil, "", strfmt.Default)
 	}
 	return version
 }
 
 // Selects reports whether a field, such as spec.size, can be used in field selectors.
-func (v *Version) Selects(name string) bool { return slices.Contains(v.selects, name) }
+func (v *Version) Selects(name string) bool { return slices.Contains(v.selectableFields, name) }
 
 // OpenAPI returns the schema as the server publishes it. The caller may change it.
 func (v *Version) OpenAPI() *spec.Schema {

@@ -46,7 +46,7 @@ func (s *Session) stop(o *operator) {
 		return
 	}
 	done := s.Report.Waiting("waiting for the operator to end", "")
-	o.process.Stop(grace)
+	o.process.Stop(stopTimeout)
 	done()
 	o.log.Flush()
 	o.process = nil

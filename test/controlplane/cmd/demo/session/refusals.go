@@ -10,8 +10,8 @@ import (
 
 // refused repeats a dry run until it is rejected, because the API server uses a changed webhook configuration only
 // after a delay.
-func (s *Session) refused(ctx context.Context, act Act) error {
-	deadline := time.NewTimer(s.patience())
+func (s *Session) refused(ctx context.Context, act Action) error {
+	deadline := time.NewTimer(s.handlerTimeout())
 	defer deadline.Stop()
 	for {
 		output, err := s.ask(ctx, s.arguments(act)...)
@@ -26,7 +26,7 @@ func (s *Session) refused(ctx context.Context, act Act) error {
 		select {
 		case <-time.After(time.Second):
 		case <-deadline.C:
-			return fmt.Errorf("the request was not refused with %q within %s", missing, s.patience())
+			return fmt.Errorf("the request was not refused with %q within %s", missing, s.handlerTimeout())
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until something is refused: %w", context.Cause(ctx))
 		}

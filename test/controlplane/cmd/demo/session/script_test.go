@@ -13,7 +13,7 @@ import (
 func TestScript(t *testing.T) {
 	tests := map[string]struct {
 		reason, text string
-		want         []session.Act
+		want         []session.Action
 		fails        string
 	}{
 		"Nothing": {reason: "an empty script has no acts", text: ""},
@@ -21,7 +21,7 @@ func TestScript(t *testing.T) {
 		"AllSteps": {
 			reason: "restart and stop are not acts of a demonstration",
 			text:   "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\nstop\nF\n",
-			want: []session.Act{
+			want: []session.Action{
 				{Verb: "create", Lines: []string{"A .*b", "C"}}, {Verb: "update", Patch: `{"a":1}`},
 				{Verb: "delete", Lines: []string{"E"}},
 			},
@@ -29,7 +29,7 @@ func TestScript(t *testing.T) {
 		"Around": {
 			reason: "an operator may look at more than its object",
 			text:   "apply one.yaml\nrestart\nA\nremove one.yaml\nB\napply it all.yaml\n",
-			want: []session.Act{
+			want: []session.Action{
 				{Verb: "apply", File: "one.yaml"},
 				{Verb: "remove", File: "one.yaml", Lines: []string{"B", "apply it all.yaml"}},
 			},
@@ -37,7 +37,7 @@ func TestScript(t *testing.T) {
 		"Refused": {
 			reason: "a refused act can be an apply, an update or a deletion",
 			text:   "refuse bad.yaml\nA\nrestart\nB\nrefuse {\"a\":1}\nstop\nrefuse delete\nC\n",
-			want: []session.Act{
+			want: []session.Action{
 				{Verb: "refuse", File: "bad.yaml", Lines: []string{"A"}}, {Verb: "refuse", Patch: `{"a":1}`},
 				{Verb: "refuse", Lines: []string{"C"}},
 			},
@@ -45,15 +45,15 @@ func TestScript(t *testing.T) {
 		"Waits": {
 			reason: "people wait for conditions before they go on",
 			text:   "create\nwait condition=Ready\nA\nrestart\nwait condition=Up\nupdate {}\nwait for it\n",
-			want: []session.Act{
-				{Verb: "create", Waits: []string{"condition=Ready"}, Lines: []string{"A"}},
+			want: []session.Action{
+				{Verb: "create", WaitConditions: []string{"condition=Ready"}, Lines: []string{"A"}},
 				{Verb: "update", Patch: "{}", Lines: []string{"wait for it"}},
 			},
 		},
 		"Status": {
 			reason: "the demonstration has no controllers",
 			text:   "create\nrestart\nstatus job/a {\"b\": 1}\nA\nstatus of it\n",
-			want: []session.Act{
+			want: []session.Action{
 				{Verb: "create"},
 				{Verb: "status", Args: []string{"job/a"}, Patch: `{"b": 1}`, Lines: []string{"A", "status of it"}},
 			},
@@ -61,7 +61,7 @@ func TestScript(t *testing.T) {
 		"Second": {
 			reason: "peers hand over to each other",
 			text:   "create\nsecond --priority=10 -v\nA\nsecond: B\nrestart\nC\nstop second\nD\nstop\nE\n",
-			want: []session.Act{
+			want: []session.Action{
 				{Verb: "create"},
 				{Verb: "second", Args: []string{"--priority=10", "-v"}, Lines: []string{"A", "second: B"}},
 				{Verb: "stop second", Lines: []string{"D"}},
@@ -69,7 +69,7 @@ func TestScript(t *testing.T) {
 		},
 		"Words": {
 			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\nsecond one\n",
-			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it", "second one"}}},
+			want: []session.Action{{Verb: "create", Lines: []string{"update of all", "delete it", "second one"}}},
 		},
 	}
 	for name, tc := range tests {

@@ -12,12 +12,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
 )
 
-// Fired is the default of [Session.Fired]: the framework's own line about a handler that succeeded, however the
+// Fired is the default of [Session.FiredPattern]: the framework's own line about a handler that succeeded, however the
 // logger writes its values.
-const Fired = `Handler succeeded.*\breason\W+%s\b`
+const DefaultFiredPattern = `Handler succeeded.*\breason\W+%s\b`
 
 // grace is the time in which the operator must end its handlers before it is killed.
-const grace = 20 * time.Second
+const stopTimeout = 20 * time.Second
 
 // consoleURL matches the line of an operator that serves its console.
 var consoleURL = regexp.MustCompile(`Serving the console.*?(http://[^\s"]+/console)`)
@@ -37,16 +37,16 @@ type Session struct {
 	Operator []string
 	// Example is the folder of the example; its object is in object.yaml there.
 	Example string
-	// Acts are the actions of the demonstration. By default it creates the object, changes it by Change, and deletes
+	// Actions are the actions of the demonstration. By default it creates the object, changes it by Change, and deletes
 	// it, where each has a handler that fires.
-	Acts []Act
+	Actions []Action
 	// Change is the merge patch that the demonstration changes the object with, unless there are Acts.
 	Change string
-	// Fired is a regular expression for the log line of a successful handler, with %s in the place of the reason
-	// ("create", "update", "delete"). Empty means the constant [Fired].
-	Fired string
-	// Patience is how long a handler may take to fire. Zero means a minute.
-	Patience time.Duration
+	// FiredPattern is a regular expression for the log line of a successful handler, with %s in the place of the reason
+	// ("create", "update", "delete"). Empty means the constant [DefaultFiredPattern].
+	FiredPattern string
+	// HandlerTimeout is how long a handler may take to fire. Zero means a minute.
+	HandlerTimeout time.Duration
 	// Out is where everything is shown; it is written to in whole lines, by several goroutines at once.
 	Out io.Writer
 	// Report prints waits. Nil prints nothing.
@@ -61,7 +61,7 @@ func (s *Session) Run(ctx context.Context) error {
 	served, end := running.first.log.Watch(consoleURL.MatchString) // before the operator starts: no line is too early
 	defer end()
 	return s.play(ctx, running, func(ctx context.Context) error {
-		for _, act := range append(s.surroundings(), Act{Verb: "create"}) {
+		for _, act := range append(s.setupActions(), Action{Verb: "create"}) {
 			if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (s *Session) Run(ctx context.Context) error {
 			case line := <-served:
 				s.say("In a browser: %s", consoleURL.FindStringSubmatch(line)[1])
 			case <-running.first.ended():
-				return fmt.Errorf("%w: %w", ErrOperatorEnded, ending(running.first.process))
+				return fmt.Errorf("%w: %w", ErrOperatorEnded, exitError(running.first.process))
 			case <-ctx.Done():
 				return nil
 			}
@@ -86,7 +86,7 @@ func (s *Session) Run(ctx context.Context) error {
 func (s *Session) Demonstrate(ctx context.Context) error {
 	running := s.newOperators()
 	return s.play(ctx, running, func(ctx context.Context) error {
-		for _, act := range s.acts() {
+		for _, act := range s.resolveActions() {
 			if err := s.step(ctx, running, act); err != nil {
 				return err
 			}
@@ -116,9 +116,9 @@ func (s *Session) say(format string, args ...any) {
 
 func (s *Session) object() string { return filepath.Join(s.Example, "object.yaml") }
 
-func (s *Session) patience() time.Duration {
-	if s.Patience == 0 {
+func (s *Session) handlerTimeout() time.Duration {
+	if s.HandlerTimeout == 0 {
 		return time.Minute
 	}
-	return s.Patience
+	return s.HandlerTimeout
 }

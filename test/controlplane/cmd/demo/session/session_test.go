@@ -29,11 +29,11 @@ esac
 
 func TestDemonstrateFailures(t *testing.T) {
 	cases := map[string]struct {
-		reason   string
-		refuse   string
-		operator string
-		fired    string
-		want     string
+		reason       string
+		refuse       string
+		operator     string
+		firedPattern string
+		want         string
 	}{
 		"Apply": {
 			reason: "a cluster that refuses the definitions has nothing to show", refuse: "apply",
@@ -50,21 +50,23 @@ func TestDemonstrateFailures(t *testing.T) {
 			operator: "exec sleep 60", want: `no handler fired for "create"`,
 		},
 		"Other": {
-			reason: "a handler of another reason is not the one", fired: "reason=%s",
+			reason: "a handler of another reason is not the one", firedPattern: "reason=%s",
 			want: `no handler fired for "create"`,
 		},
 		"Gone": {
 			reason: "an operator that ends is not waited for", operator: "echo oh no; exit 3", want: "exit status 3",
 		},
 		"GoneFine": {reason: "neither is one that ends with success", operator: "exit 0", want: "exit status 0"},
-		"Pattern":  {reason: "a pattern that does not compile is named", fired: "(%s", want: "reading the pattern"},
+		"Pattern": {reason: "a pattern that does not compile is named", firedPattern: "(%s",
+			want: "reading the pattern"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, out := pretended(t, tc.refuse, tc.operator)
-			s.Fired = tc.fired
+			s, out := newFakeSession(t, tc.refuse, tc.operator)
+			s.FiredPattern = tc.firedPattern
 			if strings.HasPrefix(tc.want, "no handler fired") {
-				s.Patience = 500 * time.Millisecond // elsewhere, waiting for too short a time would be the failure
+				// elsewhere, waiting for too short a time would be the failure
+				s.HandlerTimeout = 500 * time.Millisecond
 			}
 			err := s.Demonstrate(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -75,17 +77,17 @@ func TestDemonstrateFailures(t *testing.T) {
 }
 
 func TestDemonstrateInterrupted(t *testing.T) {
-	s, _ := pretended(t, "", "exec sleep 60")
+	s, _ := newFakeSession(t, "", "exec sleep 60")
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.Out = &cue{text: "Starting the operator", then: func() { cancel(stop) }}
+	s.Out = &textTrigger{text: "Starting the operator", action: func() { cancel(stop) }}
 	if err := s.Demonstrate(ctx); !errors.Is(err, stop) {
 		t.Errorf("Demonstrate(): an interruption is a failure, as not everything was seen: want %v, got %v", stop, err)
 	}
 }
 
 func TestDemonstrate(t *testing.T) {
-	s, out := pretended(t, "", "")
+	s, out := newFakeSession(t, "", "")
 	s.Change = `{"spec":{"it":"isn't"}}`
 	if err := s.Demonstrate(t.Context()); err != nil {
 		t.Fatalf("Demonstrate(): %v\n%s", err, out)
@@ -124,10 +126,10 @@ func requireShown(t *testing.T, out *screen, texts ...string) {
 
 // The second operator runs beside the first one, with its own log, until the script stops it.
 func TestDemonstrateSecond(t *testing.T) {
-	s, out := pretended(t, "", `echo "begins with $0 $1"; trap 'echo ends; exit 0' TERM INT
+	s, out := newFakeSession(t, "", `echo "begins with $0 $1"; trap 'echo ends; exit 0' TERM INT
 		tail -n +1 -f events & wait $!`)
 	s.Operator = append(s.Operator, "run")
-	s.Acts = []session.Act{
+	s.Actions = []session.Action{
 		{Verb: "create", Lines: []string{"reason.*create"}},
 		{Verb: "second", Args: []string{"--priority=10"}, Lines: []string{"second: begins with run --priority=10"}},
 		{Verb: "update", Patch: "{}", Lines: []string{"reason=update", "second: reason=update"}},
@@ -148,9 +150,9 @@ func TestDemonstrateSecond(t *testing.T) {
 }
 
 func TestDemonstrateSecondEnds(t *testing.T) {
-	s, out := pretended(t, "", `case "$1" in "") exec tail -n +1 -f events;; esac; exit 7`)
+	s, out := newFakeSession(t, "", `case "$1" in "") exec tail -n +1 -f events;; esac; exit 7`)
 	s.Operator = append(s.Operator, "run")
-	s.Acts = []session.Act{{Verb: "second", Args: []string{"-p"}, Lines: []string{"second: never"}}}
+	s.Actions = []session.Action{{Verb: "second", Args: []string{"-p"}, Lines: []string{"second: never"}}}
 	if err := s.Demonstrate(t.Context()); !errors.Is(err, session.ErrOperatorEnded) ||
 		!strings.Contains(err.Error(), "exit status 7") {
 		t.Errorf("Demonstrate(): want the end of the second operator, got %v\n%s", err, out)
@@ -159,8 +161,8 @@ func TestDemonstrateSecondEnds(t *testing.T) {
 
 // The status of another object is written in the place of its controller.
 func TestDemonstrateStatus(t *testing.T) {
-	s, out := pretended(t, "", "")
-	s.Acts = []session.Act{{Verb: "status", Args: []string{"job/one"}, Patch: "{}"}}
+	s, out := newFakeSession(t, "", "")
+	s.Actions = []session.Action{{Verb: "status", Args: []string{"job/one"}, Patch: "{}"}}
 	if err := s.Demonstrate(t.Context()); err != nil {
 		t.Fatalf("Demonstrate(): %v\n%s", err, out)
 	}
@@ -169,8 +171,8 @@ func TestDemonstrateStatus(t *testing.T) {
 
 // A refused act is shown with the answer that refused it.
 func TestDemonstrateRefused(t *testing.T) {
-	s, out := pretended(t, "patch", "")
-	s.Acts = []session.Act{{Verb: "refuse", Patch: "{}", Lines: []string{"refused: p.tch"}}}
+	s, out := newFakeSession(t, "patch", "")
+	s.Actions = []session.Action{{Verb: "refuse", Patch: "{}", Lines: []string{"refused: p.tch"}}}
 	if err := s.Demonstrate(t.Context()); err != nil {
 		t.Fatalf("Demonstrate(): %v\n%s", err, out)
 	}
@@ -179,10 +181,11 @@ func TestDemonstrateRefused(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	s, out := pretended(t, "", "")
+	s, out := newFakeSession(t, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Out = &cue{next: out, text: "Ctrl-C", then: cancel}
-	s.Acts = []session.Act{{Verb: "apply", File: "before.yaml"}, {Verb: "create"}, {Verb: "apply", File: "after.yaml"}}
+	s.Out = &textTrigger{next: out, text: "Ctrl-C", action: cancel}
+	s.Actions = []session.Action{{Verb: "apply", File: "before.yaml"}, {Verb: "create"},
+		{Verb: "apply", File: "after.yaml"}}
 	if err := s.Run(ctx); err != nil {
 		t.Errorf("Run(): a stopped session does not fail: got %v", err)
 	}
@@ -201,9 +204,9 @@ func TestRunShowsConsole(t *testing.T) {
 		"JSON": `{"message":"Serving the console","url":"http://127.0.0.1:43210/console"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, out := pretended(t, "", "echo '"+line+"'; exec sleep 60")
+			s, out := newFakeSession(t, "", "echo '"+line+"'; exec sleep 60")
 			ctx, cancel := context.WithCancel(t.Context())
-			s.Out = &cue{next: out, text: "In a browser: http://127.0.0.1:43210/console\n", then: cancel}
+			s.Out = &textTrigger{next: out, text: "In a browser: http://127.0.0.1:43210/console\n", action: cancel}
 			if err := s.Run(ctx); err != nil {
 				t.Errorf("Run(): %v", err)
 			}
@@ -216,7 +219,7 @@ func TestRunShowsConsole(t *testing.T) {
 }
 
 func TestRunWithoutOperator(t *testing.T) {
-	s, _ := pretended(t, "", "exit 3")
+	s, _ := newFakeSession(t, "", "exit 3")
 	if err := s.Run(t.Context()); !errors.Is(err, session.ErrOperatorEnded) {
 		t.Errorf("Run(): want %v, got %v", session.ErrOperatorEnded, err)
 	}
@@ -226,8 +229,8 @@ func TestRunWithoutOperator(t *testing.T) {
 	}
 }
 
-// pretended is a session in a folder of its own, which becomes the current one.
-func pretended(t *testing.T, refuse, operator string) (*session.Session, *screen) {
+// newFakeSession is a session in a folder of its own, which becomes the current one.
+func newFakeSession(t *testing.T, refuse, operator string) (*session.Session, *screen) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the pretended programs are shell scripts")
@@ -268,19 +271,19 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// cue does something when a text is shown.
-type cue struct {
-	next *screen
-	text string
-	then func()
+// textTrigger does something when a text is shown.
+type textTrigger struct {
+	next   *screen
+	text   string
+	action func()
 }
 
-func (c *cue) Write(p []byte) (int, error) {
+func (c *textTrigger) Write(p []byte) (int, error) {
 	if c.next != nil {
 		_, _ = c.next.Write(p)
 	}
 	if strings.Contains(string(p), c.text) {
-		c.then()
+		c.action()
 	}
 	return len(p), nil
 }

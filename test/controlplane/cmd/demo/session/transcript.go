@@ -10,16 +10,16 @@ import (
 // Transcript is the output of a program: it writes whole lines with a prefix and notifies watchers of matching lines.
 // It keeps no lines. Its methods may be called from several goroutines at once.
 type Transcript struct {
-	mu       sync.Mutex
-	out      io.Writer
-	prefix   string
-	rest     []byte // the beginning of a line whose end has not come yet
-	watchers map[*watcher]struct{}
+	mu          sync.Mutex
+	out         io.Writer
+	prefix      string
+	partialLine []byte // the beginning of a line whose end has not come yet
+	watchers    map[*watcher]struct{}
 }
 
 type watcher struct {
-	match func(line string) bool
-	seen  chan string
+	match   func(line string) bool
+	matched chan string
 }
 
 // NewTranscript returns a Transcript that passes lines on to out.
@@ -31,14 +31,14 @@ func NewTranscript(out io.Writer, prefix string) *Transcript {
 func (t *Transcript) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rest = append(t.rest, p...)
+	t.partialLine = append(t.partialLine, p...)
 	for {
-		line, rest, found := bytes.Cut(t.rest, []byte("\n"))
+		line, rest, found := bytes.Cut(t.partialLine, []byte("\n"))
 		if !found {
 			return len(p), nil
 		}
 		t.pass(string(bytes.TrimSuffix(line, []byte("\r"))))
-		t.rest = append(t.rest[:0], rest...)
+		t.partialLine = append(t.partialLine[:0], rest...)
 	}
 }
 
@@ -46,9 +46,9 @@ func (t *Transcript) Write(p []byte) (int, error) {
 func (t *Transcript) Flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.rest) > 0 {
-		t.pass(string(t.rest))
-		t.rest = nil
+	if len(t.partialLine) > 0 {
+		t.pass(string(t.partialLine))
+		t.partialLine = nil
 	}
 }
 
@@ -56,7 +56,7 @@ func (t *Transcript) pass(line string) {
 	_, _ = fmt.Fprintf(t.out, "%s%s\n", t.prefix, line)
 	for w := range t.watchers {
 		if w.match(line) {
-			w.seen <- line // is buffered for the one line it gets
+			w.matched <- line // is buffered for the one line it gets
 			delete(t.watchers, w)
 		}
 	}
@@ -67,9 +67,9 @@ func (t *Transcript) pass(line string) {
 func (t *Transcript) Watch(match func(line string) bool) (seen <-chan string, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := &watcher{match: match, seen: make(chan string, 1)}
+	w := &watcher{match: match, matched: make(chan string, 1)}
 	t.watchers[w] = struct{}{}
-	return w.seen, func() {
+	return w.matched, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.watchers, w)

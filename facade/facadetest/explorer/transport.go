@@ -1,0 +1,168 @@
+package explorer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// exchange is a request of the operator in progress.
+type exchange struct {
+	historyText  string // its text in a history; empty if it is not shown
+	place        string // of a write, as named in courses
+	isAnswerLost bool   // whether its answer is lost
+}
+
+// Context keys of a request: its exchange, and the attempt that sends it.
+type (
+	exchangeKey struct{}
+	attemptKey  struct{}
+)
+
+// RoundTrip sends a request of this life. The operator's client uses it as its transport.
+func (l *Life) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-l.started
+	e := &exchange{}
+	response, err := l.connection.RoundTrip(r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e)))
+	switch {
+	case e.historyText == "":
+	case err != nil:
+		l.environment.noteLine(l, fmt.Sprintf("%s: %v", e.historyText, err))
+	default:
+		l.environment.noteLine(l, fmt.Sprintf("%s: %d", e.historyText, response.StatusCode))
+	}
+	// Watches are delayed here, after the server has accepted them.
+	if by := l.environment.run.course.eventDelay(); by > 0 && err == nil && r.URL.Query().Get("watch") != "" {
+		response.Body = delayedBody(r.Context(), response.Body, by)
+	}
+	return response, err
+}
+
+// beforeRequest runs before a request is sent. It reaches the point before the request, and disturbs a write if the
+// course says so.
+func (l *Life) beforeRequest(ctx context.Context, r memapi.Request) error {
+	e, _ := ctx.Value(exchangeKey{}).(*exchange)
+	if e == nil || isOperatorResource(r.Resource.Plural) {
+		return nil
+	}
+	subject := subjectOf(r)
+	if isRead(r) {
+		if ctx.Value(attemptKey{}) == nil || l.environment.isDead(l) { // the read of an informer or of the engine
+			return nil
+		}
+		e.historyText = r.Verb + " " + subject
+		place := "before-" + l.environment.nextPlace("read", courseLabel(subject))
+		_ = l.reachPoint(point{place: place}) // a dead life may still read
+		return nil
+	}
+	e.historyText, e.place = shownAs(r, subject), l.environment.nextPlace("write", courseLabel(subject))
+	// A write shows that the scenario is not idle yet.
+	l.environment.noteWrite()
+	here := write{e.place, canConflict(r)}
+	if err := l.reachPoint(point{"before-" + e.place, &here}); err != nil {
+		return err
+	}
+	return l.disturbWrite(e, r)
+}
+
+// afterRequest runs when a write has taken effect, before its answer is delivered.
+func (l *Life) afterRequest(ctx context.Context, r memapi.Request) error {
+	e, _ := ctx.Value(exchangeKey{}).(*exchange)
+	if e == nil || e.place == "" {
+		return nil
+	}
+	l.environment.noteFinalizers(r)
+	if err := l.reachPoint(point{place: "after-" + e.place}); err != nil {
+		return err
+	}
+	if e.isAnswerLost {
+		return errConnectionReset
+	}
+	return nil
+}
+
+// disturbWrite applies the trouble of the course to a write.
+func (l *Life) disturbWrite(e *exchange, r memapi.Request) error {
+	resource := schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Plural}
+	switch l.environment.troubleAt(l, e.place) {
+	case conflict:
+		// A server-side apply does not fail with a conflict of versions.
+		if canConflict(r) {
+			return apierrors.NewConflict(resource, r.Name, errInjected)
+		}
+	case failure:
+		return apierrors.NewInternalError(errInjected)
+	case lostAnswer:
+		e.isAnswerLost = true
+	case foreignChange:
+		l.environment.editAsOther(r)
+	}
+	return nil
+}
+
+// isRead reports whether the request does not change anything.
+func isRead(r memapi.Request) bool { return slices.Contains([]string{"get", "list", "watch"}, r.Verb) }
+
+// canConflict reports whether the server can refuse the request because of a stale resource version.
+func canConflict(r memapi.Request) bool {
+	return r.Verb == "update" || r.Verb == "patch" && r.ContentType != string(types.ApplyYAMLPatchType)
+}
+
+// isOperatorResource reports whether a resource is about the operator itself rather than about its objects. Its
+// requests are neither points nor compared.
+func isOperatorResource(plural string) bool {
+	return slices.Contains([]string{
+		"events", "leases", "kopfpeerings", "clusterkopfpeerings", "selfsubjectaccessreviews",
+	}, plural)
+}
+
+// subjectOf returns the subject of a request, such as databases/orders. The namespace "default" is omitted.
+func subjectOf(r memapi.Request) string {
+	// A request with a generated name is identified by its prefix.
+	name := r.Name
+	if name == "" && r.Verb == "create" {
+		// The name of a new object is in the body only.
+		var sent struct {
+			Metadata struct{ Name, GenerateName string }
+		}
+		if json.Unmarshal(r.Body, &sent) == nil {
+			if name = sent.Metadata.Name; name == "" {
+				name = sent.Metadata.GenerateName
+			}
+		}
+	}
+	parts := []string{r.Resource.Plural}
+	if r.Namespace != "" && r.Namespace != "default" {
+		parts = append(parts, r.Namespace)
+	}
+	if name != "" {
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, "/")
+}
+
+// shownAs returns a write as it appears in a history.
+func shownAs(r memapi.Request, subject string) string {
+	verb := r.Verb
+	if r.ContentType == string(types.ApplyYAMLPatchType) {
+		verb = "apply"
+	}
+	if r.Subresource != "" {
+		subject += "/" + r.Subresource
+	}
+	return verb + " " + subject
+}
+
+// courseLabel converts a text for use in the name of a course, which may not contain spaces, commas and quotes.
+func courseLabel(text string) string {
+	return strings.NewReplacer(" ", "-", ",", "-", "'", "-").Replace(text)
+}

@@ -1,0 +1,108 @@
+package program
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+)
+
+// StartLine returns the keys and values of the line that the operator logs when it starts.
+func StartLine(
+	plan []reconcilers.Registration, namespaces []string, coordination string, given commandline.RunFlags,
+) []any {
+	kinds, ids := map[string]bool{}, map[string]bool{}
+	for _, r := range plan {
+		if registry.OnlyWatchesChildren(r.Handler) || registry.ReportsConditions(r.Handler) ||
+			r.Handler.IsOptimization {
+			continue // not a handler of the user
+		}
+		// Registrations with the same kind and id count as one handler.
+		kind := r.Selector.String()
+		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true
+	}
+	if len(namespaces) == 0 {
+		namespaces = []string{"*"}
+	}
+	line := []any{
+		"kinds", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "handlers", len(ids), "namespaces", namespaces,
+		"coordination", coordination,
+	}
+	// Servers that are off are left out.
+	for _, server := range []struct{ key, address, path string }{
+		{"metrics", given.MetricsBindAddress, "/metrics"},
+		{"health", given.HealthProbeBindAddress, ""},
+		{"debug", given.Inspection.Address, ""},
+	} {
+		isOff := server.address == "" || server.address == "0" ||
+			server.key == "debug" && given.Inspection.Optional // its address may be in use: a line follows
+		if !isOff {
+			line = append(line, server.key, server.address+server.path)
+		}
+	}
+	return line
+}
+
+// AddDebugServer adds the server of explanations to the manager, unless it is off.
+func AddDebugServer(
+	m ctrl.Manager, at commandline.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
+) error {
+	if at.IsOff() {
+		return nil
+	}
+	parts := inspection.ExtraHandlers{Profiling: at.Profiling}
+	if at.Console {
+		parts.Console = console.New(j, peers)
+	}
+	return m.Add(debugServer{at, inspection.NewHandler(j, parts), log})
+}
+
+// debugServer serves the explanations, and optionally the console and profiles, while the manager runs.
+type debugServer struct {
+	flags   commandline.Inspection
+	handler http.Handler
+	log     logr.Logger
+}
+
+var _ manager.LeaderElectionRunnable = debugServer{}
+
+// NeedLeaderElection returns false, because each replica explains its own decisions.
+func (debugServer) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends. If an optional address is in use, it logs that and returns nil: the processes on
+// one machine have the same default address.
+func (i debugServer) Start(ctx context.Context) error {
+	server, err := inspection.Serve(i.flags.Address, i.handler)
+	switch {
+	case err == nil:
+		defer server.Close()
+		i.log.Info("Serving explanations; see the command explain", "address", server.Address())
+		if i.flags.Console {
+			i.log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
+		}
+		if i.flags.Profiling {
+			i.log.Info("Serving profiles", "url", "http://"+server.Address()+inspection.ProfilesPath)
+		}
+		<-ctx.Done()
+		return nil
+	case i.flags.Optional:
+		i.log.Info("Not serving explanations: the default address is in use; choose another --debug-bind-address",
+			"error", err.Error())
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,172 @@
+package kopf_test
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// kubeconfigOf serves an API server in memory over HTTP and writes a kubeconfig for it.
+func kubeconfigOf(t *testing.T, api *memapi.Server) (path string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := api.RoundTrip(r)
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		defer answer.Body.Close()
+		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
+		w.WriteHeader(answer.StatusCode)
+		_, _ = io.Copy(w, answer.Body)
+	}))
+	t.Cleanup(server.Close)
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
+		"clusters: [{name: c, cluster: {server: " + server.URL + "}}]\ncontexts: [{name: c, context: {cluster: c}}]\n"
+	path = filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// printing returns an operator with a validating and a mutating handler.
+func printing(settings kopf.AdmissionSettings) *kopf.Operator {
+	op := kopf.New("test.example.org", kopf.Settings{
+		AddToScheme: runtime.SchemeBuilder{addWidgets}, Admission: settings,
+	})
+	widgets := kopf.For(op, &Widget{})
+	widgets.Validate("Quota", registerAdmission, kopf.Operations("CREATE"))
+	widgets.MatchingLabels("tier=prod").Mutate("defaults", registerAdmission, kopf.IgnoreFailures())
+	return op
+}
+
+// printed is the validating configuration that the command prints for that operator.
+const printedConfigurations = `---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata:
+  name: test.example.org
+webhooks:
+- admissionReviewVersions:
+  - v1
+  - v1beta1
+  clientConfig:
+    caBundle: b25l
+    service:
+      name: webhook
+      namespace: team-a
+      path: /test.example.org/validate/Quota
+      port: 443
+  failurePolicy: Fail
+  matchPolicy: Equivalent
+  name: quota-6c105cae.test.example.org
+  namespaceSelector:
+    matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values:
+      - team-a
+  rules:
+  - apiGroups:
+    - example.org
+    apiVersions:
+    - v1
+    operations:
+    - CREATE
+    resources:
+    - widgets
+    scope: '*'
+  sideEffects: None
+  timeoutSeconds: 30
+`
+
+// TestWebhooksCommand shows that the command webhooks prints the configurations of all admission handlers.
+func TestWebhooksCommand(t *testing.T) {
+	withoutCluster(t)
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t).Raw})
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})
+	if err := os.WriteFile(ca, slices.Concat(key, cert), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full, empty := kubeconfigOf(t, widgetsOnly()), kubeconfigOf(t, newAdmissionAPI())
+	code, out, errs := execute(t, printing(kopf.AdmissionSettings{}),
+		"webhooks", "--kubeconfig", full, "--service", "team-a/webhook", "--ca-file", ca)
+	first, second, _ := strings.Cut(out, "\n---\n")
+	want := strings.Replace(printedConfigurations, "b25l", base64.StdEncoding.EncodeToString(cert), 1)
+	if d := cmp.Diff(want, first+"\n"); d != "" || code != 0 || errs != "" {
+		t.Errorf("exit code %d, %s\n-want, +got:\n%s", code, errs, d)
+	}
+	for _, want := range []string{
+		"kind: MutatingWebhookConfiguration", "name: defaults.test.example.org", "failurePolicy: Ignore",
+		"path: /test.example.org/mutate/defaults", "key: tier", "- prod",
+	} {
+		if !strings.Contains(second, want) {
+			t.Errorf("the mutating configuration is printed: want %q in:\n%s", want, second)
+		}
+	}
+	op := printing(kopf.AdmissionSettings{URL: "https://here"})
+	code, out, errs = execute(t, op, "webhooks", "--kubeconfig", empty)
+	if code != 0 || !strings.Contains(out, "url: https://here/test.example.org/validate/Quota") ||
+		!strings.Contains(errs, `The handler "Quota" has no rules`) || !strings.Contains(errs, "There is no caBundle") {
+		t.Errorf("missing rules and a missing caBundle are reported: exit code %d\n%s\n%s", code, errs, out)
+	}
+}
+
+// TestWebhooksCommandFails shows the errors of the command webhooks.
+func TestWebhooksCommandFails(t *testing.T) {
+	withoutCluster(t)
+	api, config := printing(kopf.AdmissionSettings{URL: "https://here"}), kubeconfigOf(t, widgetsOnly())
+	nowhere, _ := clusterOf(t)
+	for name, tc := range map[string]struct {
+		reason string
+		op     *kopf.Operator
+		args   []string
+		code   int
+		want   string
+	}{
+		"no way": {
+			"neither --service nor --url is an error",
+			printing(kopf.AdmissionSettings{}), []string{"--kubeconfig", config}, 1,
+			"by --service or --url",
+		},
+		"two ways": {
+			"--service together with --url is an error",
+			api, []string{"--service", "a/b", "--url", "https://b"}, 2, "exclude each other"},
+		"bad service": {
+			"a Service without a namespace is an error",
+			api, []string{"--kubeconfig", config, "--service", "webhook"}, 1,
+			`Admission.Service: "webhook" is not understood`,
+		},
+		"no CA": {
+			"a missing CA file is an error", api, []string{"--ca-file", "/nowhere"}, 2, "--ca-file: open /nowhere"},
+		"no handlers": {
+			"an operator without admission handlers is an error",
+			newWidgetOperator(), []string{"--kubeconfig", config, "--url", "https://b"}, 1,
+			"has no handlers of admission",
+		},
+		"no cluster": {"a missing cluster is an error", api, nil, 1, "no cluster is configured"},
+		"no answer": {
+			"an unreachable API server is an error", api, []string{"--kubeconfig", nowhere}, 1, "finding the resources",
+		},
+	} {
+		code, out, errs := execute(t, tc.op, append([]string{"webhooks"}, tc.args...)...)
+		if code != tc.code || !strings.Contains(errs, tc.want) || out != "" {
+			t.Errorf("%s: %s: exit code %d\n%s\n%s", name, tc.reason, code, errs, out)
+		}
+	}
+}

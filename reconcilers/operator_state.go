@@ -1,0 +1,67 @@
+package reconcilers
+
+import (
+	"slices"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+)
+
+var _ journal.LiveState = (*operator)(nil)
+
+// OperatorState returns the present state of the operator for the journal. It never sends requests to the API server,
+// so it also works while that is unreachable.
+func (o *operator) OperatorState() journal.OperatorState {
+	s := journal.OperatorState{
+		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
+		PausedNamespaces: o.options.Gate.pausedNamespaces(), UnlistedResources: o.scopes.unfilledScopes(),
+	}
+	assigned, known := o.scopes.servedAssignments()
+	if !known {
+		return s // without an answer from discovery, missing kinds are unknown
+	}
+	for _, a := range assigned {
+		s.Kinds = append(s.Kinds, o.servedKind(a))
+	}
+	// Report handlers without any resource, such as for a CRD that is not installed.
+	for _, r := range o.options.Registrations {
+		if h := r.Handler; h.FollowsEvents() && !slices.ContainsFunc(assigned, func(a orchestration.Assignment) bool {
+			return slices.ContainsFunc(a.Handlers,
+				func(own *adapters.HandlerChain) bool { return own.Description == h })
+		}) {
+			s.AbsentHandlers = append(s.AbsentHandlers,
+				journal.AbsentHandler{Handler: h.ID, Selector: r.Selector.String()})
+		}
+	}
+	return s
+}
+
+// servedKind returns the state of one kind: its handlers, its namespaces, and the counts of daemons and timers.
+func (o *operator) servedKind(a orchestration.Assignment) journal.ServedKind {
+	own := make([]*handlers.Handler, 0, len(a.Handlers))
+	for _, h := range a.Handlers {
+		own = append(own, h.Description)
+	}
+	served := o.controllers.JournalOf(a.Resource, a.Handlers).ServedKind(a.Resource, own)
+	names, _ := namespacesOf(a.Resource, o.scopes.servedNamespaces).Current()
+	served.Namespaces = append(served.Namespaces, names...)
+	served.Background = map[string]int{}
+	// Several namespaces may have memory of the kind. Add up their counts.
+	for scope, kept := range o.controllers.Memory.AllScopes() {
+		if scope.Resource == a.Resource.GroupResource() {
+			for one, count := range kept.Background.CountTasks() {
+				served.Background[string(one.State)] += count
+			}
+		}
+	}
+	return served
+}
+
+// servedAssignments returns the assignments, and whether discovery has answered yet.
+func (s *scopes) servedAssignments() (assigned []orchestration.Assignment, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.assignments), s.announced
+}
