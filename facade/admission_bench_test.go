@@ -172,7 +172,7 @@ func callAlternately(b *testing.B, review func(path string) int) {
 // median returns the median, and sorts the durations.
 func median(of []time.Duration) time.Duration { slices.Sort(of); return of[len(of)/2] }
 
-// mostAllocations is the limit for one review of an update of 2 KB. Decoding the object and the old object as JSON
+// maxAllocations is the limit for one review of an update of 2 KB. Decoding the object and the old object as JSON
 // values, as filters and differences need them, would double the allocations.
 const maxAllocations = 500
 

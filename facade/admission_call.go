@@ -107,7 +107,7 @@ func (a *Admission[T]) checkKind() error {
 		"kopf.ForSubresource, or kopf.ForResource", a.ID, given.Kind, given.GroupVersion())
 }
 
-// mostLooked is the size of the largest object, in bytes of JSON, that is compared after a validating handler. The
+// maxCheckedBytes is the size of the largest object, in bytes of JSON, that is compared after a validating handler. The
 // comparison keeps another copy and decodes the object again, which a warning is not worth for larger objects.
 const maxCheckedBytes = 256 << 10
 

@@ -23,10 +23,10 @@ import (
 // RawChange is the change of an object without a Go type.
 type RawChange = kopf.Change[*kopf.Unstructured]
 
-// finalizing is the settings with FinalizerOnCreate.
+// finalizerSettings is the settings with FinalizerOnCreate.
 var finalizerSettings = kopf.Settings{Admission: kopf.AdmissionSettings{FinalizerOnCreate: true}}
 
-// settingFinalizers is the path of the webhook that adds finalizers.
+// finalizerPath is the path of the webhook that adds finalizers.
 const finalizerPath = "/test.example.org/mutate/finalizer"
 
 func patchedTo(list string) string {

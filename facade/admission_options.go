@@ -75,7 +75,7 @@ func Persistent() admissionOption {
 	return optionOf[admissionOption]("Persistent", nil, func(h *handlers.Handler) { h.Persistent = true })
 }
 
-// ofOtherKinds are the subresources of built-in kinds that have a kind of their own, with the Go code that selects
+// subresourceKinds are the subresources of built-in kinds that have a kind of their own, with the Go code that selects
 // them. The objects of the last four have no metadata, so they need Unstructured.
 var subresourceKinds = map[string]string{
 	"scale":       `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`,

@@ -98,7 +98,8 @@ func (c *Change[T]) Resource() Resource {
 	return resourceOf(*c.call.Resource)
 }
 
-// errByHand is returned by methods of a Change, Task, WatchEvent or Admission that does not come from an operator.
+// errWithoutOperator is returned by methods of a Change, Task, WatchEvent or Admission that does not come from an
+// operator.
 var errWithoutOperator = errors.New("kopf: only an operator creates a Change, Task, WatchEvent or Admission; in a " +
 	"test, use NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
 	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")

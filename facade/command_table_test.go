@@ -42,10 +42,10 @@ func flagsTable(t *testing.T) (text string, rows map[string]flagRow) {
 	return string(data), rows
 }
 
-// variable matches the environment variable in the help of a flag.
+// variablePattern matches the environment variable in the help of a flag.
 var variablePattern = regexp.MustCompile(`\[\$KOPF_[A-Z_]+\]`)
 
-// command matches the name in a row of the table of commands.
+// commandPattern matches the name in a row of the table of commands.
 var commandPattern = regexp.MustCompile("(?m)^\\| `([a-z-]+)")
 
 // TestCommandsTable shows that the documented table of commands is complete and has no other commands.

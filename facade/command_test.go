@@ -213,7 +213,7 @@ func TestPeeringOfFlags(t *testing.T) {
 	}
 }
 
-// nowhere is the kubeconfig of a cluster that does not exist.
+// unreachableKubeconfig is the kubeconfig of a cluster that does not exist.
 const unreachableKubeconfig = "internal/commandline/testdata/nowhere.yaml"
 
 // TestRunStops shows that a run whose context has ended exits with code 0, and prints a hint if no scope is given.

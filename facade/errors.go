@@ -102,7 +102,7 @@ func (e *temporaryError) RetryAfter() time.Duration {
 	return e.delay
 }
 
-// unitlessDelay replaces delays without a unit, such as the 60 nanoseconds of Temporary(err, 60). Without it, the
+// delayWithoutUnit replaces delays without a unit, such as the 60 nanoseconds of Temporary(err, 60). Without it, the
 // handler would run again immediately, in a loop.
 const delayWithoutUnit = time.Second
 

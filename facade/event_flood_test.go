@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// flooded is the number of minutes in which the requests of a flood are counted.
+// floodMinutes is the number of minutes in which the requests of a flood are counted.
 const floodMinutes = 3
 
 // TestEventFlood logs and checks the number of requests for Kubernetes events if a handler fails each second and

@@ -110,7 +110,7 @@ func (p *explanationCase) answers() string {
 	return regexp.MustCompile(`2000-01-01 (\d\d:\d\d):\d\d\.\d{3}`).ReplaceAllString(text, "$1")
 }
 
-// puzzles are situations and the names under which the golden file has their explanations.
+// explanationCases are situations and the names under which the golden file has their explanations.
 var explanationCases = []struct {
 	question string
 	settings kopf.Settings

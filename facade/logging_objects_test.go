@@ -23,7 +23,7 @@ import (
 
 var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets"}
 
-// deaf is how long a daemon ignores its cancellation: longer than the rest of the test takes.
+// quietTime is how long a daemon ignores its cancellation: longer than the rest of the test takes.
 const quietTime = 9 * time.Hour
 
 // registerLoggingHandlers registers handlers of all families, which log, write, post events, fail and are retried.

@@ -57,11 +57,11 @@ func (g *guard) info(token string) *kopf.ConnectionInfo {
 }
 
 // startCommand runs the operator as Main does, until stop is called.
-func startCommand(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
+func startCommand(t *testing.T, op *kopf.Operator, args ...string) (stop func() (code int, stderr string)) {
 	t.Helper()
 	var stderr lockedBuffer // a handler that was abandoned may still log when the program has ended
 	cmd := op.Command()
-	cmd.SetArgs([]string{"-A", "--verbose", "--debug-bind-address", "0"})
+	cmd.SetArgs(append([]string{"-A", "--verbose", "--debug-bind-address", "0"}, args...))
 	cmd.SetErr(&stderr)
 	ctx, cancel := context.WithCancel(t.Context())
 	code, done := 0, make(chan struct{})

@@ -127,6 +127,9 @@ func (op *Operator) coordinationSettings() program.CoordinationSettings {
 		Peering:          defaults.Peering(op.userSettings.Peering),
 		ResolvedPeering:  defaults.Peering(op.settings.values.Peering),
 		ServedNamespaces: op.settings.scope,
+		ElectionFlags:    op.flags.Election,
+		Cluster:          op.flags.Cluster,
+		DefaultNamespace: op.defaultNamespace,
 	}
 }
 

@@ -29,7 +29,7 @@ type Memo[V any] struct {
 var errNoMemo = errors.New("kopf: the memo is nil or empty: make it with kopf.NewMemo, before the handlers that use " +
 	"it are called; in a test, with facadetest.NewMemo")
 
-// mostAdmitted is the number of values kept for objects that only admission handlers have requested.
+// maxAdmissionValues is the number of values kept for objects that only admission handlers have requested.
 const maxAdmissionValues = 1000
 
 // NewMemo makes a memo for a selection. A value begins as zero or as the result of fresh, and ends with its object.

@@ -35,11 +35,11 @@ type loggedMistakes struct {
 	subHandlers map[uintptr]*loggedMistakes // of sub-handlers, by code pointer: there can be any number of ids
 }
 
-// firstCalls is the number of calls of a handler that are checked for changes in place. The check encodes the object
-// several times, and a mistake usually shows in the first calls or in a test.
+// maxCheckedCalls is the number of calls of a handler that are checked for changes in place. The check encodes the
+// object several times, and a mistake usually shows in the first calls or in a test.
 const maxCheckedCalls = 3
 
-// everyCall reports whether to check every call: in test binaries. It is evaluated late, because package testing
+// checksEveryCall reports whether to check every call: in test binaries. It is evaluated late, because package testing
 // registers its flags after the initialization of packages.
 var checksEveryCall = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
 
@@ -106,7 +106,7 @@ func (c *Change[T]) noteLostChanges() {
 const (
 	// schemaTimeout limits the request for a schema, because a handler waits for it: in admission, a client does, too.
 	schemaTimeout = 3 * time.Second
-	// schemaLife is the time until a schema is read again. schemaPause is the time between failed requests.
+	// schemaLifetime is the time until a schema is read again. schemaRetryDelay is the time between failed requests.
 	schemaLifetime, schemaRetryDelay = 10 * time.Minute, time.Minute
 )
 

@@ -27,7 +27,7 @@ import (
 
 // Main runs the operator as the program until SIGTERM or Ctrl-C, and exits. A second signal ends it at once. The code
 // is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 after [Settings].UltimateExitingTimeout.
-// See docs/command-line.md. Kopf: kopf run.
+// In a pod, one of its replicas acts. See docs/command-line.md. Kopf: kopf run.
 func Main(op *Operator) {
 	// By default, Go ends a process that writes to a closed stdout or stderr. A lost log must not end an operator.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -34,7 +34,7 @@ const (
 	secretInResult     = "xyzzy-in-a-result"
 )
 
-// hidden maps the values to their names in the docs.
+// secretTexts maps the values to their names in the docs.
 var secretTexts = map[string]string{
 	secretInValue: "value", secretInAnnotation: "annotation", secretInError: "error", secretInResult: "result",
 }

@@ -104,7 +104,7 @@ var verbs = map[Reason]string{
 	fieldChange: "OnField",
 }
 
-// families contains the options that the verb for each reason accepts.
+// optionFamilies contains the options that the verb for each reason accepts.
 var optionFamilies = map[Reason]reflect.Type{
 	ReasonCreate: reflect.TypeFor[changeOption](), ReasonUpdate: reflect.TypeFor[updateOption](),
 	ReasonDelete: reflect.TypeFor[deleteOption](), ReasonResume: reflect.TypeFor[resumeOption](),

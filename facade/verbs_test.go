@@ -116,7 +116,8 @@ func TestVerbsFillHandlers(t *testing.T) {
 					t.Errorf("location: %s", r.Handler.Location)
 				}
 			}
-			ignored := cmpopts.IgnoreFields(handlers.Handler{}, "Call", "FunctionKey", "InstanceKey", "Location", "Filters")
+			ignored := cmpopts.IgnoreFields(handlers.Handler{},
+				"Call", "FunctionKey", "InstanceKey", "Location", "Filters")
 			if d := cmp.Diff(c.want, got, ignored); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}

@@ -54,7 +54,7 @@ func printing(settings kopf.AdmissionSettings) *kopf.Operator {
 	return op
 }
 
-// printed is the validating configuration that the command prints for that operator.
+// printedConfigurations is the validating configuration that the command prints for that operator.
 const printedConfigurations = `---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// loggedToAll has the lines that were logged without a test's own logger.
+// defaultLog has the lines that were logged without a test's own logger.
 var defaultLog struct {
 	sync.Mutex
 	lines []string

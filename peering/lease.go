@@ -14,13 +14,13 @@ import (
 // The intervals are derived from the defaults of controller-runtime, because a manager does not expose its configured
 // ones.
 const (
-	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer than
-	// this can lose its lease before its elector notices.
+	// leaseMargin is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer
+	// than this can lose its lease before its elector notices.
 	leaseMargin = 5 * time.Second
-	// pulse is how often a process checks whether it was suspended.
+	// suspensionCheckInterval is how often a process checks whether it was suspended.
 	suspensionCheckInterval = time.Second
-	// decided is the default of LeaseDuration. An elector that has run for this long after a suspension has either
-	// renewed the lease or ended the process.
+	// leaseDuration is the default of LeaseDuration. An elector that has run for this long after a suspension has
+	// either renewed the lease or ended the process.
 	leaseDuration = 15 * time.Second
 )
 
@@ -37,8 +37,14 @@ type Lease struct {
 	writableUntil time.Time              // end of the permission to write; zero has no limit
 }
 
-// WrapLock returns a lock that reports its renewals: the gate allows writes for seven eighths of the lease duration,
-// counted from when the renewal was sent. The last eighth is left for requests that are still in flight.
+// RenewalEnd returns when the permission to write ends that a confirmed renewal gives: after seven eighths of the lease
+// duration, counted from when the renewal was sent. The last eighth is left for requests that are still in flight.
+func RenewalEnd(sent time.Time, record resourcelock.LeaderElectionRecord) time.Time {
+	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
+	return sent.Add(duration - duration/8)
+}
+
+// WrapLock returns a lock that reports its renewals: the gate allows writes until their [RenewalEnd].
 func (l *Lease) WrapLock(lock resourcelock.Interface) resourcelock.Interface {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,12 +138,11 @@ func (s observedLock) writeLease(
 	// The lease counts from before the request, because the API server may have stored it at any time since then.
 	sent := time.Now()
 	err := write(ctx, record)
-	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
 	switch {
 	// After a failed write, the end that the last confirmed renewal set remains valid.
 	case err != nil:
 	case record.HolderIdentity == s.Identity():
-		s.lease.allowWritesUntil(sent.Add(duration - duration/8))
+		s.lease.allowWritesUntil(RenewalEnd(sent, record))
 	default: // the process releases the lock
 		s.lease.allowWritesUntil(sent)
 	}

@@ -51,11 +51,12 @@ func (*Lock) AllowWritesUntil(time.Time) {}
 // errNotFree is returned to an elector that must not lead any more. The elector treats it as a failed renewal.
 var errNotFree = errors.New("another operator of the peering may act")
 
-// others is the holder's identity in the lock while this process must not lead. It must differ from each identity.
+// foreignHolder is the holder's identity in the lock while this process must not lead. It must differ from each
+// identity.
 const foreignHolder = "another operator of the peering"
 
-// othersLease is how many seconds an elector waits for the lease of others. Each reading of the lock returns a fresh
-// renew time, so the lease never expires while the lock is closed.
+// foreignLeaseSeconds is how many seconds an elector waits for the lease of others. Each reading of the lock returns a
+// fresh renew time, so the lease never expires while the lock is closed.
 const foreignLeaseSeconds = 15
 
 // Get returns the record of this process if it leads, a not-found error if it may lead, and otherwise a fresh record of

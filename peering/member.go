@@ -134,6 +134,15 @@ func (m *Membership) IsAnswered() bool {
 	return m.state.isAnswered
 }
 
+// IsPublished reports whether the object has the record of the operator, or had it until an outage: then the records
+// decide who acts. The answer is unknown until the API server has answered.
+func (m *Membership) IsPublished() (published, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.state.record
+	return record == recordPublished || record == recordExpired, record != recordUnknown
+}
+
 // Self returns the operator.
 func (m *Membership) Self() Self { return m.state.member.Self }
 

@@ -7,8 +7,8 @@ const (
 	margin = 2 * time.Second
 	// retryDelay is the delay after a failed request.
 	retryDelay = time.Second
-	// settling is how long a record is published before its operator begins. Operators whose records were removed just
-	// before have written them again at the end of it.
+	// settlingTime is how long a record is published before its operator begins. Operators whose records were removed
+	// just before have written them again at the end of it.
 	settlingTime = time.Second
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// firstMoment is the time at which the clocks of the cases begin.
+// startTimestamp is the time at which the clocks of the cases begin.
 const startTimestamp = "2024-05-06T07:08:09.123456+00:00"
 
 // gate records at once whether it is closed.

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 )
 
-// election is how long a manager without leader election may need to start the operator. After this time, another
+// electionWait is how long a manager without leader election may need to start the operator. After this time, another
 // process is assumed to lead. This is a guess, because a manager does not reveal whether it uses leader election.
 const electionWait = 2 * time.Second
 

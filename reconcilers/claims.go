@@ -48,14 +48,15 @@ type claimant struct {
 	kind  schema.GroupVersionKind
 }
 
-// byManager finds the claims of a manager. Its pointers are weak, only the operators hold their claims. So it keeps no
-// memory of a manager that has ended, or was dropped without a start, as in tests.
+// claimsByManager finds the claims of a manager. Its pointers are weak, only the operators hold their claims. So it
+// keeps no memory of a manager that has ended, or was dropped without a start, as in tests.
 var claimsByManager = struct {
 	mu     sync.Mutex
 	claims map[elected]weak.Pointer[claimRegistry]
 }{claims: map[elected]weak.Pointer[claimRegistry]{}}
 
-// claimsOf returns the claims of the manager, and makes them if necessary. The caller holds the lock of byManager.
+// claimsOf returns the claims of the manager, and makes them if necessary. The caller holds the lock of
+// claimsByManager.
 func claimsOf(m elected) *claimRegistry {
 	if known := claimsByManager.claims[m].Value(); known != nil {
 		return known
@@ -88,7 +89,7 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	if names, plain := o.Namespaces.PlainNames(); plain {
 		own.namespaces = names
 	}
-	// The order of the locks is: byManager, then the claims of one manager.
+	// The order of the locks is: claimsByManager, then the claims of one manager.
 	claimsByManager.mu.Lock()
 	defer claimsByManager.mu.Unlock()
 	own.registry = claimsOf(own.manager)

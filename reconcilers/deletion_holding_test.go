@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// ours is the prefix of annotations and finalizers of the operators in these tests.
+// ownPrefix is the prefix of annotations and finalizers of the operators in these tests.
 const ownPrefix = "coming.example.org/"
 
 type laterError struct{ delay time.Duration }

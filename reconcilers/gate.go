@@ -32,6 +32,7 @@ type Gate struct {
 	cancelPermission context.CancelCauseFunc
 	changed          chan struct{} // closed when the gate opens or closes; nil while no caller needs it
 	changeCount      int           // counts those changes, so that a stale opening can be detected
+	takeovers        int           // counts the calls of NoteTakeover
 	busy             int           // running work, see Busy
 	idle             chan struct{} // closed while busy is zero; nil while no caller needs it
 }
@@ -96,6 +97,14 @@ func (g *Gate) AllowWritesUntil(t time.Time) {
 			g.expiryTimer = time.AfterFunc(time.Until(t), func() { g.applyChange(g.expirePermission) })
 		}
 	})
+}
+
+// NoteTakeover makes later openings drop the results of handlers that could not be written before: another process may
+// have acted since. Call it while the gate is closed.
+func (g *Gate) NoteTakeover() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.takeovers++
 }
 
 // expirePermission takes account of the end of the permission. It cancels the current permission context, and counts as
@@ -215,7 +224,8 @@ func (g *Gate) currentOpening() (now opening, open bool, changed <-chan struct{}
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
-	return opening{gate: g, changeCount: g.changeCount}, !g.closed && !g.isPermissionExpired, g.changed
+	return opening{gate: g, changeCount: g.changeCount, takeovers: g.takeovers},
+		!g.closed && !g.isPermissionExpired, g.changed
 }
 
 // followOpenings calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the

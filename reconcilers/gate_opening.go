@@ -12,6 +12,7 @@ import (
 type opening struct {
 	gate            *Gate
 	changeCount     int      // number of the gate in this period
+	takeovers       int      // how many takeovers the gate has noted before
 	operatorOpening *opening // opening of the operator's gate, if gate is that of a namespace
 }
 

@@ -45,7 +45,7 @@ type operator struct {
 	beginSemaphore chan struct{} // a semaphore: full while one caller runs Options.Begin
 	begunOperator  *operator     // result of Options.Begin, kept for the second caller
 	beginErr       error
-	endCaller      atomic.Int32 // 0, byController or byReplica: who calls Options.End
+	endCaller      atomic.Int32 // 0, endByController or endByReplica: who calls Options.End
 }
 
 // The values of operator.ends. If the controllers have ever run in the process, they call Options.End, because their

@@ -18,6 +18,9 @@ func (o *operator) OperatorState() journal.OperatorState {
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
 		PausedNamespaces: o.options.Gate.pausedNamespaces(), UnlistedResources: o.scopes.unfilledScopes(),
 	}
+	if o.options.Standby != nil && s.Paused {
+		s.Standby = o.options.Standby()
+	}
 	assigned, known := o.scopes.servedAssignments()
 	if !known {
 		return s // without an answer from discovery, missing kinds are unknown

@@ -89,6 +89,8 @@ type Options struct {
 	StartExtraWork func(ctx context.Context) (rest func())
 	// Gate pauses the operator; a nil Gate is always open.
 	Gate *Gate
+	// Standby returns why the Gate is closed, unless a peer has closed it: then, and while it is open, it returns "".
+	Standby func() string
 	// NeedsGate reports whether the Gate may ever be closed. It is called once, when the controllers start; if it
 	// returns false, objects skip the gate. Nil means true.
 	NeedsGate func() bool

@@ -114,14 +114,18 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 		meanwhile string        // an edit by another client
 		word      string        // the final word
 		retries   []int         // of the calls
+		takeover  bool          // another process may have acted
 	}{
-		"Nobody": {"without another operator, the outcome is written after the pause", nil, `{}`, "first", []int{0}},
+		"Nobody": {"without another operator, the outcome is written after the pause",
+			nil, `{}`, "first", []int{0}, false},
+		"Takeover": {"after a takeover, the outcome is dropped without a trace of another operator",
+			nil, `{}`, "first", []int{0, 0}, true},
 		"Edited": {"an edit by a user does not drop the outcome, and is handled afterwards", nil,
-			`{"data":{"more":"x"}}`, "first", []int{0}},
+			`{"data":{"more":"x"}}`, "first", []int{0}, false},
 		"Handled": {"the outcome of the other operator is kept", writeWord("second", 0, new(atomic.Int64)), `{}`,
 			"second",
-			[]int{0}},
-		"Tried": {"the attempts of both operators count", fail, `{}`, "first", []int{0, 1}},
+			[]int{0}, false},
+		"Tried": {"the attempts of both operators count", fail, `{}`, "first", []int{0, 1}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +164,9 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 				other.Set(true)
 				<-other.Idle()
 				p.merge("ConfigMap", "c", tc.meanwhile)
-				cut.Store(false)
+				if cut.Store(false); tc.takeover {
+					own.NoteTakeover()
+				}
 				own.Set(false)
 				time.Sleep(2 * time.Hour)
 				if got := storedWord(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {

@@ -150,7 +150,7 @@ func number(value any) float64 {
 	}
 }
 
-// ignored are annotations of the final object that are not significant.
+// ignoredAnnotations are annotations of the final object that are not significant.
 var ignoredAnnotations = []string{"handled-uid", "handling-configuration", "touch-dummy"}
 
 // compared returns the final object for the comparison: with decoded annotations, and without fields that servers add.
@@ -218,5 +218,5 @@ func equalTimes(want, got any) bool {
 	return err == nil && other == nil && math.Abs(then.Sub(now).Seconds()) <= tolerance
 }
 
-// kopfBegan is the time at which all runs begin.
+// kopfStart is the time at which all runs begin.
 var kopfStart = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)

@@ -160,7 +160,7 @@ func (o *operator) turnFor(now opening) controller.Turn {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	turn := controller.Turn{Readiness: indexes.NewReadiness()}
+	turn := controller.Turn{Readiness: indexes.NewReadiness(), Takeovers: now.takeovers}
 	if s.gated {
 		turn.Gate, turn.FollowPauses = now, now.serveNamespace
 	}

@@ -49,7 +49,7 @@ type operator struct {
 	degradedChecks *kopf.Memo[int]             // how often in a row a cluster was found without some of its nodes
 }
 
-// patient is for handlers that wait for slow operations.
+// retryPolicy is for handlers that wait for slow operations.
 var retryPolicy = kopf.JoinOptions(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
 
 func main() {

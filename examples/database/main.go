@@ -25,7 +25,7 @@ const (
 	repairInterval = 1 * time.Second
 )
 
-// patient is the policy of all handlers that send requests to the servers, which may be busy for some time.
+// retryPolicy is the policy of all handlers that send requests to the servers, which may be busy for some time.
 var retryPolicy = kopf.JoinOptions(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
 
 func main() {

@@ -17,8 +17,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// wokenBy is the annotation of a share that names the change of another object. It makes the operator handle the share
-// again, with its stored progress.
+// wokenByAnnotation is the annotation of a share that names the change of another object. It makes the operator handle
+// the share again, with its stored progress.
 const wokenByAnnotation = "secrets.example.org/woken-by"
 
 var sharedSecretKind = schema.GroupVersionKind{Group: "secrets.example.org", Version: "v1", Kind: "SharedSecret"}

@@ -14,7 +14,7 @@ import (
 // Change is a change of a SharedSecret, which does not have a Go type.
 type Change = kopf.Change[*kopf.Unstructured]
 
-// patient is for handlers that wait for other objects, such as a namespace or a service account.
+// retryPolicy is for handlers that wait for other objects, such as a namespace or a service account.
 var retryPolicy = kopf.JoinOptions(kopf.Timeout(time.Hour), kopf.Backoff(5*time.Second))
 
 func main() {

@@ -17,7 +17,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// sharedBy is the label of all copies. Its value is the uid of the share.
+// sharedByLabel is the label of all copies. Its value is the uid of the share.
 const sharedByLabel = "secrets.example.org/shared-by"
 
 // target is one namespace, with the data to be copied there.

@@ -21,7 +21,8 @@ import (
 const (
 	operatorName = "operator.facadetest"
 	finalizer    = operatorName + "/finalizer"
-	// keeping is a finalizer that keeps an object that is being deleted, so that the test can see the last writes.
+	// keepFinalizer is a finalizer that keeps an object that is being deleted, so that the test can see the last
+	// writes.
 	keepFinalizer = operatorName + "/keep"
 )
 

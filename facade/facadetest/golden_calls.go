@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// present separates virtual from real time. The clock of a testing/synctest bubble starts with the year 2000, and tests
-// do not run for 20 virtual years.
+// virtualTimeEnd separates virtual from real time. The clock of a testing/synctest bubble starts with the year 2000,
+// and tests do not run for 20 virtual years.
 var virtualTimeEnd = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // moment is the time of a call or a write, reduced to the part that is the same in each run.

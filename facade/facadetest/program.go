@@ -13,8 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// lastWords is the time in which a stuck process can print its goroutines after SIGQUIT. It also limits the wait for
-// child processes that keep the output open after the program has ended.
+// stackDumpTimeout is the time in which a stuck process can print its goroutines after SIGQUIT. It also limits the wait
+// for child processes that keep the output open after the program has ended.
 const stackDumpTimeout = 10 * time.Second
 
 // Build builds the program of a package, such as "./cmd/operator", and returns its path. The file is removed at the end

@@ -81,7 +81,7 @@ func TestTwoOperators(t *testing.T) {
 	})
 }
 
-// peerings is the kind of the peering objects.
+// peeringResource is the kind of the peering objects.
 var peeringResource = memapi.Resource{
 	Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
 	StatusSubresource: true,

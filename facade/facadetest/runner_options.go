@@ -8,7 +8,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// stopWithin is the default limit for a graceful stop, long enough for a slow machine.
+// defaultStopTimeout is the default limit for a graceful stop, long enough for a slow machine.
 const defaultStopTimeout = 2 * time.Minute
 
 // RunnerOption is an option of [Start] and [StartProgram].

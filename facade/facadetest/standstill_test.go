@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// inProcess is set in the process that TestStandstill starts.
+// standstillVariable is set in the process that TestStandstill starts.
 const standstillVariable = "FACADETEST_STANDSTILL"
 
 // ledger is a fake that holds its mutex for too long.

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// caller is the package that calls the functions of users. The part of a stack above it belongs to the user's function.
+// handlerCallPrefix is the package that calls the functions of users. The part of a stack above it belongs to the
+// user's function.
 const handlerCallPrefix = "\ngithub.com/kopf-runtime/kopf-runtime/reconcilers/adapters."
 
 // runningUserFunctions returns a message with the stacks of user functions that have not returned. It looks at all

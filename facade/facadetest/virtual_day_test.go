@@ -116,7 +116,7 @@ func (d *day) startWithKit(server *memapi.Server, calls *callCounter) (runners *
 	return runners
 }
 
-// dayOfAShop lists the calls for each shop, with hours and minutes.
+// shopDayCalls lists the calls for each shop, with hours and minutes.
 var shopDayCalls = []string{
 	"00:00 create: furnish #1: retry: the sub-handlers are not all finished",
 	"00:00 create: furnish/shelves #1: success", "00:00 create: furnish/till #1: retry: sold out",

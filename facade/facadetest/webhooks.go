@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 )
 
-// errGone has the text of a refused connection, as after the crash of a webhook server.
+// errConnectionRefused has the text of a refused connection, as after the crash of a webhook server.
 var errConnectionRefused = errors.New("connect: connection refused")
 
 // webhooks connects the API server in memory to the admission handlers of an operator, without a port or a certificate.
@@ -45,7 +45,7 @@ func newWebhooks(config *rest.Config, g *gate) *webhooks {
 	}
 }
 
-// inProcess returns the hooks for the operator's context.
+// standstillVariable returns the hooks for the operator's context.
 func (w *webhooks) inProcess() *kit.FakeWebhooks {
 	return &kit.FakeWebhooks{Server: w, Attach: w.attachServer, Announce: w.announceHooks, Announced: w.announced}
 }

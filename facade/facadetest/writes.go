@@ -34,7 +34,8 @@ type Write struct {
 //	patch /api/v1/namespaces/default/configmaps/world: 200
 func (w Write) String() string { return fmt.Sprintf("%s %s: %d", w.Verb, w.Path, w.Code) }
 
-// own lists the resources with which an operator reports its own state, independent of changes of its objects.
+// operatorStateResources lists the resources with which an operator reports its own state, independent of changes of
+// its objects.
 var operatorStateResources = []string{"leases", "kopfpeerings", "clusterkopfpeerings", "events"}
 
 // isOperatorState reports whether the request writes a Kubernetes event, a keep-alive of peering, or a lease.

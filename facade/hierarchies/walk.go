@@ -73,7 +73,7 @@ func walkItems(children any, path []int, visit func(one item) bool) bool {
 
 // walkList walks through the items of a Kubernetes list, and skips nil items.
 func walkList(list runtime.Object, path []int, visit func(one item) bool) bool {
-	// EachListItem only stops at an error, so errEnough marks a stop by visit.
+	// EachListItem only stops at an error, so errStopWalk marks a stop by visit.
 	err := meta.EachListItem(list, func(object runtime.Object) error {
 		if isNil(object) || walkItems(object, path, visit) {
 			return nil

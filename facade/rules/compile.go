@@ -20,19 +20,19 @@ const (
 	oldObjectVariable = plugincel.OldObjectVarName
 )
 
-// base is the CEL environment of API servers of this version of the libraries and of the previous one: during an
-// upgrade, both evaluate the same policies.
+// baseEnvironment is the CEL environment of API servers of this version of the libraries and of the previous one:
+// during an upgrade, both evaluate the same policies.
 var baseEnvironment = sync.OnceValue(func() *environment.EnvSet {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 })
 
-// policies compiles expressions with the API server's code for policies, in which objects have no type. Compiling the
-// environment is slow, so it is shared by all rules.
+// conditionCompiler compiles expressions with the API server's code for policies, in which objects have no type.
+// Compiling the environment is slow, so it is shared by all rules.
 var conditionCompiler = sync.OnceValue(func() plugincel.ConditionCompiler {
 	return plugincel.NewConditionCompiler(baseEnvironment())
 })
 
-// untyped is the environment for objects of any type.
+// untypedEnvironment is the environment for objects of any type.
 var untypedEnvironment = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(nil) })
 
 // newEnvironment returns an environment with object and oldObject of the type and no other variables; nil is for any

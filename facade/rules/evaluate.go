@@ -32,7 +32,7 @@ type Verdict struct {
 	Code    int32
 }
 
-// codes has the HTTP codes of the reasons that policies support.
+// statusCodes has the HTTP codes of the reasons that policies support.
 var statusCodes = map[metav1.StatusReason]int32{
 	metav1.StatusReasonInvalid:               http.StatusUnprocessableEntity,
 	metav1.StatusReasonForbidden:             http.StatusForbidden,

@@ -24,8 +24,8 @@ type schema struct {
 var (
 	marshaler     = reflect.TypeFor[json.Marshaler]()
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	// texts are structs that encode to JSON strings. They implement json.Marshaler, whose result would otherwise be
-	// unknown.
+	// stringTypes are structs that encode to JSON strings. They implement json.Marshaler, whose result would otherwise
+	// be unknown.
 	stringTypes = []reflect.Type{
 		reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
 	}
@@ -81,10 +81,10 @@ func scalarDeclType(kind reflect.Kind) *apiservercel.DeclType {
 	}
 }
 
-// selectable matches names that can follow a dot in CEL.
+// identifierPattern matches names that can follow a dot in CEL.
 var identifierPattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// words are reserved in CEL: they match selectable but cannot follow a dot.
+// reservedWords are reserved in CEL: they match selectable but cannot follow a dot.
 var reservedWords = []string{"in", "true", "false", "null"}
 
 // structDeclType returns an object type. If a field needs an index, such as object.spec["a-b"], it returns a map of any

@@ -23,7 +23,7 @@ import (
 const (
 	// searchInterval is how often the kinds are searched.
 	searchInterval = time.Minute
-	// hastyInterval is how often the kinds are searched while the operator waits for them.
+	// shortSearchInterval is how often the kinds are searched while the operator waits for them.
 	shortSearchInterval = 5 * time.Second
 	// requestTimeout is the timeout of one request.
 	requestTimeout = 10 * time.Second

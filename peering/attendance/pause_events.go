@@ -97,5 +97,5 @@ func (a *Attendance) postPauseEvent(ctx context.Context, at place, peers []strin
 	return nil
 }
 
-// longestMessage is how long the message of an event may be, in bytes. It is the limit of the API events.k8s.io/v1.
+// maxMessageLength is how long the message of an event may be, in bytes. It is the limit of the API events.k8s.io/v1.
 const maxMessageLength = 1024

@@ -43,3 +43,16 @@ func (a *Attendance) KnownPeers() (all []Peer) {
 	})
 	return all
 }
+
+// PeersDecide reports whether the records of a peering object decide who acts. Without any, this operator acts as if it
+// were alone. The answer is unknown until the kinds were searched, and the API server has answered for all objects.
+func (a *Attendance) PeersDecide() (decide, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known = a.ready.Load()
+	for _, here := range a.places {
+		published, answered := here.IsPublished()
+		decide, known = decide || published, known && answered
+	}
+	return decide, known || decide
+}

@@ -17,7 +17,7 @@ const (
 	Probe   = "probe"
 )
 
-// Grace is how long a handler may continue after the end of its context. After that, it is abandoned.
+// GracePeriod is how long a handler may continue after the end of its context. After that, it is abandoned.
 const GracePeriod = 5 * time.Second
 
 // ActivityHandlers is a list of handlers that are called for the operator as a whole, with its retries in memory.

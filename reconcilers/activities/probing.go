@@ -13,7 +13,7 @@ import (
 const (
 	// ProbingCache is how long successful results are reused, counted from the end of the run. It equals Kopf's value.
 	ProbingCache = 10 * time.Second
-	// ProbingPatience is how long a run may take before the waiting requests get an error that names the slow handler.
+	// ProbingTimeout is how long a run may take before the waiting requests get an error that names the slow handler.
 	// It counts from the start of the run, also for requests that come later.
 	ProbingTimeout = 10 * time.Second
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// names maps the decorators of Kopf to names of activities.
+// activityByDecorator maps the decorators of Kopf to names of activities.
 var activityByDecorator = map[string]string{
 	"startup": activities.Startup, "cleanup": activities.Cleanup, "login": activities.Login, "probe": activities.Probe,
 	"authentication": activities.Login,

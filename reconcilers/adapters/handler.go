@@ -153,7 +153,8 @@ func (h *HandlerChain) Start(ctx context.Context, a *execution.Attempt) (done <-
 	return ended
 }
 
-// reserved is the initial stack size for functions, in bytes. It covers the frames of all adapters and of a decoder.
+// initialStackSize is the initial stack size for functions, in bytes. It covers the frames of all adapters and of a
+// decoder.
 const initialStackSize = 12 << 10
 
 // reserveStack grows the stack of a new goroutine while it is still empty. Otherwise it would grow in steps during the

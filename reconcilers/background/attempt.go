@@ -14,11 +14,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// goneDelay is how long a task waits if the cache lacks its object: the informer is about to report the deletion.
+// missingObjectDelay is how long a task waits if the cache lacks its object: the informer is about to report the
+// deletion.
 const missingObjectDelay = time.Second
 
-// slowestInsistence is the longest delay between two attempts to write in a pause. A pause gives little time to finish,
-// so the usual growth of the delay would waste it.
+// maxPauseRetryDelay is the longest delay between two attempts to write in a pause. A pause gives little time to
+// finish, so the usual growth of the delay would waste it.
 const maxPauseRetryDelay = 5 * time.Second
 
 // callFunction calls the function once, and writes its changes to the object.

@@ -4,11 +4,12 @@ package background
 type TaskState string
 
 const (
-	// Calling is the state while the function is called.
+	// TaskRunning is the state while the function is called.
 	TaskRunning TaskState = "running"
-	// Resting is the state while the handler waits: for its turn, its initial delay, its next tick or its next attempt.
+	// TaskWaiting is the state while the handler waits: for its turn, its initial delay, its next tick or its next
+	// attempt.
 	TaskWaiting TaskState = "waiting"
-	// Stopping is the state from the request to stop until the end, also if the handler was abandoned meanwhile.
+	// TaskStopping is the state from the request to stop until the end, also if the handler was abandoned meanwhile.
 	TaskStopping TaskState = "stopping"
 )
 

@@ -14,11 +14,11 @@ import (
 
 // These keys mark a stored essence with digests. Kubernetes objects do not have such fields.
 const (
-	// wholeKey is the only key of an essence that is stored as a single digest.
+	// singleDigestKey is the only key of an essence that is stored as a single digest.
 	singleDigestKey = "$digest"
 	// legacyKey marks a single digest of a former format, without a secret key. It is still read, never written.
 	legacyKey = "$sha256"
-	// sealedKey lists the paths under which all values of an essence are digests.
+	// digestPathsKey lists the paths under which all values of an essence are digests.
 	digestPathsKey = "$digests"
 )
 

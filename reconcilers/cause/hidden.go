@@ -60,7 +60,7 @@ type scope struct {
 	byKey          map[string]*scope // by key
 }
 
-// everything is the scope that covers the whole position.
+// fullScope is the scope that covers the whole position.
 var fullScope = &scope{coversPosition: true}
 
 // newScope returns the scope of the paths at the root of the tree. An empty path covers everything.

@@ -15,8 +15,8 @@ import (
 const (
 	// objectLimit is the size in bytes of JSON up to which an object can grow by records outside of annotations: the
 	// API server stores 1.5 MiB by default. The records get half of the remaining room, as the server also stores the
-	// owner of each of their fields. leastRest is the minimum, also for objects that are larger already: as long as the
-	// server accepts them, they can have some records.
+	// owner of each of their fields. minOtherFieldsRoom is the minimum, also for objects that are larger already: as
+	// long as the server accepts them, they can have some records.
 	objectLimit, minOtherFieldsRoom = 1400 * 1024, 32 * 1024
 	// headroom is left free for small additions: the binding of the memory to the object, the digest of the interim
 	// essence, and the growth of records by some bytes with each attempt.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// forbidden is the error of a client without rights for the status.
+// errForbidden is the error of a client without rights for the status.
 var errForbidden = apierrors.NewForbidden(
 	schema.GroupResource{Group: "example.org", Resource: "examples"}, "obj", errors.New("no rights"),
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// rounds limits how often a pass restarts after its own writes. A creation usually takes two rounds.
+// maxRounds limits how often a pass restarts after its own writes. A creation usually takes two rounds.
 const maxRounds = 8
 
 // BackgroundRunner runs the background handlers of objects.
@@ -149,7 +149,7 @@ type HandledState struct {
 	IsPaused, HasFailed bool
 }
 
-// mostLogged caps the number of remembered texts: users who can edit the object can cause any number of them.
+// maxLoggedErrors caps the number of remembered texts: users who can edit the object can cause any number of them.
 const maxLoggedErrors = 16
 
 // isNew reports whether the error was not logged yet, and marks it as logged.

@@ -52,7 +52,7 @@ func when(filter func(c *cause.Cause) bool) option {
 	}
 }
 
-// labelled restricts a handler to objects with the label on=yes.
+// ifLabelled restricts a handler to objects with the label on=yes.
 var ifLabelled = when(func(c *cause.Cause) bool { return at(c.Body(), "metadata", "labels", "on") == "yes" })
 
 func ok(context.Context, *handlers.Invocation) error { return nil }

@@ -21,7 +21,7 @@ import (
 // ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
 var ErrDeleted = execution.ErrDeleted
 
-// longestCheckpoint is the longest wait before the next checkpoint after failed ones.
+// maxCheckpointInterval is the longest wait before the next checkpoint after failed ones.
 const maxCheckpointInterval = time.Minute
 
 // errEnded is returned to goroutines that outlive their function.

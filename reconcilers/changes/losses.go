@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// longestRewrite is the longest delay before lost memory is written again.
+// maxRewriteDelay is the longest delay before lost memory is written again.
 const maxRewriteDelay = 10 * time.Minute
 
 // openRecords are the records of an open cause that our last write left on the object. They are only valid for the

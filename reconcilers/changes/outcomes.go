@@ -82,13 +82,15 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 }
 
 // dropIfOvertaken drops the outcomes from before a pause if another operator has handled the object during the pause:
-// that progress is newer. Without a pause, no other operator handles the object.
+// that progress is newer. After a takeover, it drops them in any case: the other process may have called the handlers
+// without a record. Without a pause, no other operator handles the object.
 func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
 	if kept.handling == p.handling {
 		return false, nil
 	}
 	// If neither the configuration nor the records differ, no other operator has continued from there.
-	same := diff.Equal(essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled))
+	same := kept.handling.Takeovers == p.handling.Takeovers &&
+		diff.Equal(essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled))
 	if same {
 		var err error
 		if same, err = kept.state.ContinuesRecords(seen.state.FetchRecord); err != nil {
@@ -104,8 +106,8 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 	for _, a := range kept.attempts {
 		ids = append(ids, a.Call.Handler.ID)
 	}
-	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping the "+
-		"outcomes that could not be written", "handlers", ids)
+	logging.Warn(logf.FromContext(ctx), "Another operator has acted in the pause; dropping the outcomes that "+
+		"could not be written", "handlers", ids)
 	kept.reportDecided()
 	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished()
 	p.memory.unwrittenOutcomes = nil

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// applied is an annotation outside of the essence.
+// lastAppliedAnnotation is an annotation outside of the essence.
 const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // fillAnnotations fills the annotations until the given number of bytes is left. A negative number means that later

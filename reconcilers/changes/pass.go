@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// longestSleep is the longest time between two passes over an object with a delayed handler. A wrong clock or an edited
-// record can cause any delay, and a running timer does not follow a corrected clock.
+// maxRequeueDelay is the longest time between two passes over an object with a delayed handler. A wrong clock or an
+// edited record can cause any delay, and a running timer does not follow a corrected clock.
 const maxRequeueDelay = 24 * time.Hour
 
 // pass handles one object once. It takes several rounds if its own writes change the object.
@@ -115,7 +115,7 @@ func (p *pass) reportAllDecided() {
 }
 
 // runRound executes the steps of a pass once, for the newest known object. A step that changes the object for the
-// following ones returns startOver. A step that finds the object gone ends the pass.
+// following ones returns restartPass. A step that finds the object gone ends the pass.
 func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	p.outcomes, p.ownCalls, p.rewriteDelay = nil, nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {

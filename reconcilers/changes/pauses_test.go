@@ -59,7 +59,7 @@ func TestPauses(t *testing.T) {
 			q.settle()
 			w.wantCalls("after")
 			w.wantAt("after", nil, "status", "id")
-			w.want("logged", true, w.hasLogged("Another operator has handled the object", `"handlers"=["a"]`))
+			w.want("logged", true, w.hasLogged("Another operator has acted in the pause", `"handlers"=["a"]`))
 			w.want("memory", true, q.memory.IsEmpty())
 		}},
 		"Begun": {"the progress of another operator that has begun the cause is continued", func(w *harness) {

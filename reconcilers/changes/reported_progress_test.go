@@ -32,7 +32,8 @@ func (p *process) wantNext(when string, want changes.PassResult) {
 	if err != nil {
 		p.t.Errorf("%s: %v", when, err)
 	}
-	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(changes.PassResult{}, "RequeueAfter", "Answer", "Settled")); d != "" {
+	ignored := cmpopts.IgnoreFields(changes.PassResult{}, "RequeueAfter", "Answer", "Settled")
+	if d := cmp.Diff(want, got, ignored); d != "" {
 		p.t.Errorf("%s: reported: -want, +got:\n%s", when, d)
 	}
 }

@@ -180,7 +180,7 @@ func TestRequestedRuns(t *testing.T) {
 			w.wantCalls("all", "0s create bad", "0s resume r")
 			w.wantAnswer("all", "failed:1")
 		}},
-		"ResumeKeepsFailures": {"a resume does not end the failures of handlers that it does not call", func(w *harness) {
+		"ResumeKeepsFailures": {"a resume keeps the failures of handlers that it does not call", func(w *harness) {
 			w.start(onCreate("bad", fails(1, permanentError{})), onResume("r", ok)).settle()
 			p := w.start(onCreate("bad", ok), onResume("r", ok))
 			p.memory.Initial = true

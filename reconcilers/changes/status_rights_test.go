@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// kopf is the default memory of Kopf operators.
+// kopfStores is the default memory of Kopf operators.
 var kopfStores = stores{diffbase.Annotations{}, progress.Smart{}}
 
 // finished returns a status record of a successful handler.

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// ordinary is the number of objects from which one is chosen as the dictionary of later objects. A dictionary does
-	// not pay for fewer objects.
+	// sampleSize is the number of objects from which one is chosen as the dictionary of later objects. A dictionary
+	// does not pay for fewer objects.
 	sampleSize = 32
-	// rarer is the factor by which the interval between two choices grows. The choice is repeated because the common
-	// parts of objects change, such as by the writes of operators.
+	// intervalFactor is the factor by which the interval between two choices grows. The choice is repeated because the
+	// common parts of objects change, such as by the writes of operators.
 	intervalFactor = 4
 	// candidates is the number of objects that are tried as dictionaries. They differ in length: longer ones contain
 	// more, but can be unlike all others.
 	candidates = 4
-	// worthwhile is the inverse of the part of the bytes that another dictionary must save to replace the current one.
+	// minSavingsDivisor is the inverse of the part of the bytes that another dictionary must save to replace the
+	// current one.
 	minSavingsDivisor = 10
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// preserves marks a schema that keeps unknown fields.
+// preserveUnknownFields marks a schema that keeps unknown fields.
 const preserveUnknownFields = "x-kubernetes-preserve-unknown-fields"
 
-// fields are the fields of a condition.
+// conditionFields are the fields of a condition.
 var conditionFields = []string{"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
 
 // SchemaMisfit returns why objects of the schema cannot have the conditions, or an empty text if they can. The result

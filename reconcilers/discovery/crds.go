@@ -25,11 +25,11 @@ const (
 	crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	// crdsAccept excludes the schemas, which may be large. Servers that do not support that send whole CRDs.
 	crdsAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	// crdsQuiet is the time without changes that resets the delay before a resync. During the delay, the API server's
-	// discovery documents catch up, and further changes are merged into one resync. The delay grows with each change,
-	// because a resync reads all documents.
+	// crdsQuietPeriod is the time without changes that resets the delay before a resync. During the delay, the API
+	// server's discovery documents catch up, and further changes are merged into one resync. The delay grows with each
+	// change, because a resync reads all documents.
 	crdsQuietPeriod = 10 * time.Second
-	// crdsLife is how long a watch must last to reset the backoff of its errors.
+	// crdsStableDuration is how long a watch must last to reset the backoff of its errors.
 	crdsStableDuration = 5 * time.Second
 )
 

@@ -18,13 +18,13 @@ const Everything = marker("everything")
 // coreVersion is the only version that may be given without its group: "v1" alone means the core group, as in Kopf.
 const coreVersion = "v1"
 
-// everything is the spelling of Everything.
+// everythingSpelling is the spelling of Everything.
 const everythingSpelling = "*"
 
-// resourceName is the pattern of a plural, singular, kind, short name or category.
+// resourceNamePattern is the pattern of a plural, singular, kind, short name or category.
 var resourceNamePattern = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 
-// versioned is the pattern of name.version and name.version.group. It equals Kopf's.
+// versionedNamePattern is the pattern of name.version and name.version.group. It equals Kopf's.
 var versionedNamePattern = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
 // ParseSpelling returns the selector of the given parts. They are the arguments of [ParseSelector] as texts: "*" is

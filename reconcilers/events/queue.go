@@ -17,7 +17,7 @@ const (
 	Deleted  = "DELETED"
 )
 
-// Limit is the number of events of one object that may wait. It bounds the memory while a handler is slow.
+// MaxPendingEvents is the number of events of one object that may wait. It bounds the memory while a handler is slow.
 const MaxPendingEvents = 256
 
 // RawEvent is one raw event: its type, and the object at that time.

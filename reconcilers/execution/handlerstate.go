@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// mostRetries caps the counter: a record can contain any number, and the counter must not overflow.
+// maxRetries caps the counter: a record can contain any number, and the counter must not overflow.
 const maxRetries = math.MaxInt32
 
 // messageLimit is the number of JSON bytes of an error text that a record keeps: annotations have little room, and the

@@ -45,7 +45,7 @@ const (
 	NotInitial SkipReason = "not initial"
 	// BeingDeleted: the object is being deleted, and the handler does not resume such objects.
 	BeingDeleted SkipReason = "being deleted"
-	// NotHeld: the handler does not need the finalizer.
+	// FinalizerNotNeeded: the handler does not need the finalizer.
 	FinalizerNotNeeded SkipReason = "not held"
 	// Unchanged: the field has the same value as before, which is Found.
 	Unchanged SkipReason = "field unchanged"
@@ -62,11 +62,11 @@ const (
 	Finished SkipReason = "finished"
 	// Asleep: the handler waits for its next attempt.
 	Asleep SkipReason = "asleep"
-	// Awaiting: the handler must run after others that are unfinished. Expected are their ids.
+	// DependencyUnfinished: the handler must run after others that are unfinished. Expected are their ids.
 	DependencyUnfinished SkipReason = "awaiting others"
 	// Blocked: the handler waits until the object changes.
 	Blocked SkipReason = "blocked"
-	// Missed: other handlers that had to succeed first have failed permanently. Expected are their ids.
+	// DependencyFailed: other handlers that had to succeed first have failed permanently. Expected are their ids.
 	DependencyFailed SkipReason = "others have failed"
 	// NotPicked: the handler is due, but the lifecycle picked others.
 	NotPicked SkipReason = "not picked"

@@ -10,11 +10,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// partMessageLimit is the number of JSON bytes of a sub-handler's error text in its record: there can be hundreds of
+// subMessageLimit is the number of JSON bytes of a sub-handler's error text in its record: there can be hundreds of
 // sub-handlers. The log has the whole text.
 const subMessageLimit = 256
 
-// longest is the largest text that a record of a sub-handler can have, with its ellipsis as JSON.
+// longestMessage is the largest text that a record of a sub-handler can have, with its ellipsis as JSON.
 var longestMessage = strings.Repeat("x", subMessageLimit+len(`\u2026`))
 
 // declaredSubs are the sub-handlers of one handler that were declared in this process.

@@ -15,20 +15,20 @@ const (
 	Changing Family = iota
 	// Watching handlers are called for every raw event.
 	Watching
-	// Spawning handlers run in the background: daemons and timers.
+	// Background handlers run in the background: daemons and timers.
 	Background
 	// Indexing handlers fill indices.
 	Indexing
 	// Admitting handlers answer admission reviews.
 	Admitting
-	// Acting handlers belong to activities, which do not have an object: startup, cleanup, login, probe.
+	// Activity handlers belong to activities, which do not have an object: startup, cleanup, login, probe.
 	Activity
-	// Owning handlers make the operator watch a kind of children, for the handlers of their owners. They are never
+	// Parent handlers make the operator watch a kind of children, for the handlers of their owners. They are never
 	// called.
 	Parent
-	// Tending handlers are called for events of the children that the handled objects own.
+	// Child handlers are called for events of the children that the handled objects own.
 	Child
-	// Reporting handlers do not have a function: an object that matches one gets conditions about its other handlers.
+	// Condition handlers do not have a function: an object that matches one gets conditions about its other handlers.
 	Condition
 )
 

@@ -46,7 +46,7 @@ var (
 	Shuffled = Lifecycle{&lifecycle{name: "Shuffled"}}
 )
 
-// byFunction is the name of all lifecycles by functions.
+// lifecycleFuncName is the name of all lifecycles by functions.
 const lifecycleFuncName = "LifecycleFunc"
 
 // LifecycleFunc returns a lifecycle that calls a function of the user to pick.

@@ -10,15 +10,15 @@ import (
 
 // The defaults of Limits.
 const (
-	// DefaultSilence is the default time that a resource can be without a watch.
+	// DefaultSilenceTimeout is the default time that a resource can be without a watch.
 	DefaultSilenceTimeout = 70 * time.Second
-	// DefaultStuck is long, as its end can restart the process.
+	// DefaultStuckTimeout is long, as its end can restart the process.
 	DefaultStuckTimeout = 10 * time.Minute
 )
 
 // CheckLimits are the settings of a Health. Zero values mean the defaults.
 type CheckLimits struct {
-	// SilenceTimeout is the time that a resource can be without a watch; a negative value means DefaultSilence.
+	// SilenceTimeout is the time that a resource can be without a watch; a negative value means DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
 	// StuckTimeout is the time that a worker can be stuck; a negative value disables the check.
 	StuckTimeout time.Duration
@@ -145,7 +145,7 @@ func (h *Health) AddWorkers(w *Workers) (dismiss func()) {
 	}
 }
 
-// polling is the interval at which [Health.WaitUntilReady] runs the checks.
+// pollInterval is the interval at which [Health.WaitUntilReady] runs the checks.
 const pollInterval = 100 * time.Millisecond
 
 // WaitUntilReady waits until the operator serves and all checks of [Health.ReadyChecks] pass. It returns false if the

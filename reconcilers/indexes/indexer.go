@@ -18,13 +18,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// slow is the duration above which a call is logged: all events of the resource wait for it.
+// slowCallThreshold is the duration above which a call is logged: all events of the resource wait for it.
 const slowCallThreshold = 100 * time.Millisecond
 
-// deleted is the type of the event of a deleted object.
+// eventDeleted is the type of the event of a deleted object.
 const eventDeleted = "DELETED"
 
-// Left is the type of the event of an object that is gone, or does not match the selector of a watch any more. The
+// EventLeft is the type of the event of an object that is gone, or does not match the selector of a watch any more. The
 // watch does not distinguish the two.
 const EventLeft = "LEFT"
 

@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mostChanged limits the changed paths that are kept of one look, and longestValue the bytes of a value. The journal
-// holds entries of thousands of objects.
+// maxChangedPaths limits the changed paths that are kept of one look, and maxValueLength the bytes of a value. The
+// journal holds entries of thousands of objects.
 const maxChangedPaths, maxValueLength = 8, 60
 
-// notShown replaces a secret value.
+// secretPlaceholder replaces a secret value.
 const secretPlaceholder = "(secret)"
 
 // Draft collects the decisions of one pass over an object. A nil Draft records nothing.
@@ -196,7 +196,7 @@ func (d *Draft) describeField(v *HandlerVerdict, field diff.Path, expected strin
 	v.Expected, v.Found = shortenText(expected), shortValue(found)
 }
 
-// shortValue formats a value in at most longestValue bytes.
+// shortValue formats a value in at most maxValueLength bytes.
 func shortValue(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -229,7 +229,7 @@ func shortMapping(value map[string]any) string {
 	return string(text)
 }
 
-// shortenText cuts a text to longestValue bytes, at the beginning of a character.
+// shortenText cuts a text to maxValueLength bytes, at the beginning of a character.
 func shortenText(text string) string {
 	if len(text) <= maxValueLength {
 		return text

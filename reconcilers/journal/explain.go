@@ -112,6 +112,9 @@ func (s OperatorState) factsFor(namespace string) (all []string) {
 	case !s.Running:
 		all = append(all, "The operator is not active: it is starting or exiting, or another replica is the leader. "+
 			"No handlers are called.")
+	case s.Standby != "":
+		all = append(all, "The operator is on standby. "+s.Standby+" It does not watch objects, and no handlers are "+
+			"called.")
 	case s.Paused:
 		all = append(all, "The operator is paused by a peer. It does not watch objects, and no handlers are called.")
 	case slices.Contains(s.PausedNamespaces, namespace):

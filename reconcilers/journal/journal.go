@@ -17,8 +17,8 @@ const (
 	DefaultEntries = 20
 )
 
-// nearby is the number of recent entries that a new one is compared with. A cycle of up to that many entries, such as a
-// retry with its event and write, takes constant space.
+// mergeWindow is the number of recent entries that a new one is compared with. A cycle of up to that many entries, such
+// as a retry with its event and write, takes constant space.
 const mergeWindow = 6
 
 // RetentionLimits limits the size of a journal. Zero values mean the defaults.

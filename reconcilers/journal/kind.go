@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// withheld replaces the error text of an object with secret values, because the error may contain such a value.
+// withheldErrorText replaces the error text of an object with secret values, because the error may contain such a
+// value.
 const withheldErrorText = "(left out, because the object has secret values; see the log)"
 
 // KindJournal records entries for the objects of one kind. A nil Kind records nothing.

@@ -23,6 +23,8 @@ type OperatorState struct {
 	Running bool `json:"running"`
 	// Paused is true while another operator acts in its place.
 	Paused bool `json:"paused,omitempty"`
+	// Standby is the reason of a pause that is not due to a peer, such as a Lease of another replica.
+	Standby string `json:"standby,omitempty"`
 	// PausedNamespaces are the namespaces where another operator acts in its place.
 	PausedNamespaces []string `json:"pausedNamespaces,omitempty"`
 	// UnlistedResources holds the indexed resources that are not listed yet. All handlers wait for them.

@@ -75,3 +75,16 @@ func TestDemandsOfSecrets(t *testing.T) {
 		})
 	}
 }
+
+// TestStandby shows that a replica on standby says why it is.
+func TestStandby(t *testing.T) {
+	l := newServingState()
+	l.Paused, l.Standby = true, "a_1 holds the Lease ns/demo."
+	j := journal.New(journal.RetentionLimits{})
+	j.SetLive(l)
+	want := "The operator is on standby. a_1 holds the Lease ns/demo. It does not watch objects, and no handlers are " +
+		"called."
+	if got := explainObject(t, j, w1).Facts; len(got) == 0 || got[0] != want {
+		t.Errorf("want %q first, got %q", want, got)
+	}
+}

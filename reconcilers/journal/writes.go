@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
-// mostPlaces limits the paths that are kept of one write.
+// maxWrittenPaths limits the paths that are kept of one write.
 const maxWrittenPaths = 12
 
 // RecordWrite records a write of a patch of the object, or its failure. The first argument is empty for the write at

@@ -56,6 +56,8 @@ type HandledKind struct {
 	Slot execution.Slot
 	// Gate reports whether calls can begin; nil means always.
 	Gate WorkGate
+	// Takeovers counts how often another process may have acted before. Results from before the last one are dropped.
+	Takeovers int
 	// Writer sends the patches. StatusSubresource is true if the status has its own URL, and needs its own request.
 	Writer            Writer
 	StatusSubresource bool

@@ -24,8 +24,8 @@ type Unhandled struct {
 	waitingHandlers map[types.UID][]changes.WaitingHandler
 }
 
-// plenty is the number of objects for which an empty map may keep memory. A Go map never shrinks, and it can become
-// very large when an operator starts.
+// shrinkThreshold is the number of objects for which an empty map may keep memory. A Go map never shrinks, and it can
+// become very large when an operator starts.
 const shrinkThreshold = 1024
 
 // NoteEvent records that the informer delivered a state of the object at this time. A pass will follow.

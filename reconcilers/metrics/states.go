@@ -29,7 +29,7 @@ const (
 	// IndexKeys is the number of keys of an index, IndexedObjects the number of objects with values in it: index.
 	IndexKeys
 	IndexedObjects
-	// Remembered is the number of objects with state in memory: kind.
+	// RememberedObjects is the number of objects with state in memory: kind.
 	RememberedObjects
 	// PausedObjects is the number of objects that are paused by their annotations, and FailedObjects that of objects
 	// whose last change has failed permanently: kind.
@@ -54,7 +54,7 @@ type familyDescription struct {
 	isAge      bool
 }
 
-// byState has the family of each state. Collect and Describe index it by [StateFamily].
+// familyDescriptions has the family of each state. Collect and Describe index it by [StateFamily].
 var familyDescriptions = [...]familyDescription{
 	Paused:           {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
 	PausedNamespaces: {name: "kopf_paused_namespaces", help: "Namespaces in which the operator is paused."},

@@ -10,8 +10,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// lingering is how long a namespace is still served after its deletion. The last events of its objects can arrive later
-// than the event of the namespace, because they come from other watches.
+// lingerTime is how long a namespace is still served after its deletion. The last events of its objects can arrive
+// later than the event of the namespace, because they come from other watches.
 const lingerTime = 5 * time.Second
 
 // observation tracks the namespaces that one informer delivers. Its methods run on the goroutines of the informer and

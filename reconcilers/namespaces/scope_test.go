@@ -20,7 +20,7 @@ func parsePatterns(texts ...string) (all namespaces.Patterns) {
 	return all
 }
 
-// scopes has all forms of patterns.
+// namespaceRules has all forms of patterns.
 var namespaceRules = map[string]namespaces.NamespaceRule{
 	"everywhere":      {},
 	"names":           {Served: parsePatterns("shop", "team-a")},

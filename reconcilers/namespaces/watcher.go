@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// resource identifies namespaces for the dynamic client.
+// namespaceResource identifies namespaces for the dynamic client.
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // NamespaceWatcher watches the namespaces of a cluster and reports which are served. Its cache keeps only the fields

@@ -286,8 +286,8 @@ func failureOf(t *testing.T, answer error) error {
 	return err
 }
 
-// TestStatusDecides shows that with StatusDecides, refused content of the status ends the write, for callers that must
-// know of it first.
+// TestStatusDecides shows that with StopIfStatusRefused, refused content of the status ends the write, for callers that
+// must know of it first.
 func TestStatusDecides(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

@@ -63,7 +63,7 @@ func serve(resource memapi.Resource, body map[string]any) *server {
 	return s
 }
 
-// someTime is the deletion timestamp of objects.
+// deletionTime is the deletion timestamp of objects.
 const deletionTime = "2024-05-06T07:08:09Z"
 
 func (s *server) serveStatus(subresource bool) {

@@ -64,7 +64,7 @@ func TestVectorsPatchRequest(t *testing.T) {
 	})
 }
 
-// neverArrives is the suffix that Kopf appends to a version that the watch will not deliver.
+// neverArrivesSuffix is the suffix that Kopf appends to a version that the watch will not deliver.
 const neverArrivesSuffix = "~which~never~arrives"
 
 // withoutVersion returns a copy without the resource version, which depends on the number of requests.

@@ -108,8 +108,8 @@ type WriteResult struct {
 // # Guarantees
 //
 // No request is repeated, except by the client when the server asks for it. If the server refuses the content of
-// /status, the main resource is written nevertheless, unless Target.StatusDecides is true. A failure of /status never
-// prevents the removal of finalizers while the object is being deleted.
+// /status, the main resource is written nevertheless, unless Target.StopIfStatusRefused is true. A failure of /status
+// never prevents the removal of finalizers while the object is being deleted.
 //
 // # Errors
 //

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// longest is the maximum number of characters of a selector. Selectors are part of URLs, and servers and proxies limit
-// the length of URLs.
+// maxSelectorLength is the maximum number of characters of a selector. Selectors are part of URLs, and servers and
+// proxies limit the length of URLs.
 const maxSelectorLength = 1000
 
 // SharedLabels returns the label requirements that all of the handlers have in common, so that a watch can leave out

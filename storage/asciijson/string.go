@@ -8,7 +8,7 @@ import (
 // hex has lower-case digits, as Python writes them.
 const hex = "0123456789abcdef"
 
-// short has the characters with a short escape, such as \n. Other control characters are written by their code.
+// shortEscapes has the characters with a short escape, such as \n. Other control characters are written by their code.
 var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
 // AppendString appends a string as a JSON literal in ASCII. Other characters are written as "\uXXXX", and those above

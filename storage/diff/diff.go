@@ -125,9 +125,9 @@ const (
 )
 
 const (
-	// shallow is the number of keys that a path may always have.
+	// minDepthLimit is the number of keys that a path may always have.
 	minDepthLimit = 8
-	// mostPathKeys limits the number of keys in all paths of one diff: 16 MiB of string headers.
+	// maxPathKeys limits the number of keys in all paths of one diff: 16 MiB of string headers.
 	maxPathKeys = 1 << 20
 )
 

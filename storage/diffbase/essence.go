@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// lastApplied is the annotation in which kubectl stores the applied configuration. It is ignored, because each of its
-// changes also shows elsewhere in the object.
+// lastAppliedKey is the annotation in which kubectl stores the applied configuration. It is ignored, because each of
+// its changes also shows elsewhere in the object.
 const lastAppliedKey = "kubectl.kubernetes.io/last-applied-configuration"
 
 // buildEssence returns the essence with which all storages begin. It still has the ignored fields and the storage's own

@@ -29,7 +29,8 @@ func NewAfter(text []byte, former *LazyObject) *LazyObject {
 	return o
 }
 
-// widest is the largest number of keys in a mapping that is compared key by key. The members are kept on the stack.
+// maxComparedKeys is the largest number of keys in a mapping that is compared key by key. The members are kept on the
+// stack.
 const maxComparedKeys = 16
 
 // decodeAfter decodes one mapping by comparing it with its former state. It returns false if the whole text must be

@@ -40,10 +40,10 @@ func DecodeObject(text []byte) (object map[string]any, err error) {
 	return object, err
 }
 
-// deepest is the largest depth of values in plain texts. It limits the recursion.
+// maxPlainDepth is the largest depth of values in plain texts. It limits the recursion.
 const maxPlainDepth = 100
 
-// mostKept limits the buffers of pooled decoders: the number of values, and the bytes of an unescaped string.
+// maxPooledSize limits the buffers of pooled decoders: the number of values, and the bytes of an unescaped string.
 const maxPooledSize = 16 << 10
 
 // decoder has the buffers that the next text can reuse.

@@ -18,7 +18,7 @@ func scanString(text []byte, at int) (raw []byte, escapes bool, after int) {
 	return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(isPrintable(raw), after)
 }
 
-// short is the length of most strings. Searching a longer one with IndexByte is faster than a loop.
+// shortStringLength is the length of most strings. Searching a longer one with IndexByte is faster than a loop.
 const shortStringLength = 24
 
 // SkipString returns the position after the string whose opening quote is at a position, and zero if the string does
@@ -132,7 +132,7 @@ func decodeEscape(text []byte) (found rune, length int) {
 	return 0, 0
 }
 
-// longest is the longest name of a field that is cached, in bytes. Longer keys rarely occur twice.
+// maxCachedKeyLength is the longest name of a field that is cached, in bytes. Longer keys rarely occur twice.
 const maxCachedKeyLength = 32
 
 // keyCache is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one

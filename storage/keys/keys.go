@@ -137,11 +137,12 @@ const ManagedMarker = "kopf-managed"
 // ManagedValue is the value of the marker. Operators check only its presence.
 const ManagedValue = "yes"
 
-// copied is appended to the keys on replica sets of deployments. Kubernetes copies annotations from a deployment to its
-// replica sets, which would otherwise use the deployment's memory as their own.
+// replicaSetSuffix is appended to the keys on replica sets of deployments. Kubernetes copies annotations from a
+// deployment to its replica sets, which would otherwise use the deployment's memory as their own.
 const replicaSetSuffix = "-ofDRS"
 
-// ofKind and the kind of the object are appended to the keys of an object that separates its memory from a copied one.
+// kindSuffix and the kind of the object are appended to the keys of an object that separates its memory from a copied
+// one.
 const kindSuffix = "-of"
 
 // NeedsMarker reports whether [ManagedMarker] must be written with annotations of the prefix. This is necessary for all

@@ -12,7 +12,7 @@ import (
 // prefixLength is the limit of Kubernetes for the prefix before the slash, in characters.
 const prefixLength = 253
 
-// reserved are the names that the framework uses under a prefix. The record of a handler with such an id would
+// reservedNames are the names that the framework uses under a prefix. The record of a handler with such an id would
 // overwrite the framework's own data.
 var reservedNames = append([]string{
 	LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker,

@@ -168,7 +168,7 @@ func (s Smart) Fetch(body map[string]any, id string) (*Record, error) {
 	return s.statusStorage().Fetch(body, id)
 }
 
-// deletion is the path of the field that is set while the object is being deleted.
+// deletionTimestampPath is the path of the field that is set while the object is being deleted.
 var deletionTimestampPath = diff.Path{"metadata", "deletionTimestamp"}
 
 // Clear removes the annotations and the status field.

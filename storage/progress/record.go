@@ -84,7 +84,7 @@ type recordField struct {
 	pointerTo func(*Record) any
 }
 
-// fields has all keys. The order is that in which Kopf writes them, followed by the keys that Kopf does not have.
+// recordFields has all keys. The order is that in which Kopf writes them, followed by the keys that Kopf does not have.
 var recordFields = [...]recordField{
 	{"started", func(r *Record) any { return &r.Started }},
 	{"stopped", func(r *Record) any { return &r.Stopped }},
@@ -101,7 +101,7 @@ var recordFields = [...]recordField{
 	{"traceparent", func(r *Record) any { return &r.Trace }},
 }
 
-// kopfFields is the number of fields that Kopf's records have, at the beginning of the list.
+// kopfFieldCount is the number of fields that Kopf's records have, at the beginning of the list.
 const kopfFieldCount = 9
 
 // omitsField reports whether a field without a value is omitted instead of written as a null.

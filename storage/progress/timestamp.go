@@ -76,7 +76,7 @@ func ParseTimestamp(text string) (time.Time, error) {
 	return t, nil
 }
 
-// day24 is the number of seconds in a day. An offset must be smaller.
+// secondsPerDay is the number of seconds in a day. An offset must be smaller.
 const secondsPerDay = 24 * 60 * 60
 
 // timestampScanner reads a timestamp from left to right. After a failure, its results have no meaning.

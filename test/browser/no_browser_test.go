@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/browser/programs"
 )
 
-// started marks the process in which TestOpen is played without a browser.
+// withoutBrowserVariable marks the process in which TestOpen is played without a browser.
 const withoutBrowserVariable = "KOPF_RUNTIME_BROWSER_TEST"
 
 func TestOpen(t *testing.T) {

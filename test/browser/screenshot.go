@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "store the pictures of pages under testdata, and compare nothing")
 
-// settled is when what a page shows is painted: its fonts are there, and two frames have passed. A caret that blinks
-// is hidden, by a sheet that no content security policy forbids.
+// awaitPaintScript is when what a page shows is painted: its fonts are there, and two frames have passed. A caret that
+// blinks is hidden, by a sheet that no content security policy forbids.
 const awaitPaintScript = `(async () => {
 	const sheet = new CSSStyleSheet();
 	sheet.replaceSync('* { caret-color: transparent !important }');

@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "rewrite testdata from the recorded call
 
 const golden = "testdata/creation.txt"
 
-// most is how many files of the engine one created object may pass through; three of them only measure, and three bring
-// it in and keep it.
+// maxFiles is how many files of the engine one created object may pass through; three of them only measure, and three
+// bring it in and keep it.
 const maxFiles = 43
 
 // TestCreation compares the functions that one created object with one handler passes through with testdata and with

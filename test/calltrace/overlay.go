@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// product are the folders whose functions get a probe.
+// productFolders are the folders whose functions get a probe.
 var productFolders = []string{"facade", "peering", "reconcilers", "storage", "webhooks"}
 
 const probePackage = "github.com/kopf-runtime/kopf-runtime/test/calltrace/record"

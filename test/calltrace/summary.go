@@ -53,9 +53,9 @@ func Summarize(calls []record.Call) Summary {
 	return s
 }
 
-// leftOut are packages that carry bytes, as clients and below them: they are on the way of requests, not of objects,
-// and how often they are called depends on the pieces in which the bytes come; and the journal, which is optional and
-// not used here.
+// excludedPackages are packages that carry bytes, as clients and below them: they are on the way of requests, not of
+// objects, and how often they are called depends on the pieces in which the bytes come; and the journal, which is
+// optional and not used here.
 var excludedPackages = []string{
 	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/rawclient",
 	"reconcilers/journal",
@@ -71,7 +71,7 @@ func (s Summary) Files(under string) (files int) {
 	return files
 }
 
-// step matches a line of a tour: a function with its package, and a description.
+// tourLine matches a line of a tour: a function with its package, and a description.
 var tourLine = regexp.MustCompile(`(?m)^//\t(\S+) +\S`)
 
 // Mistakes compares a tour with the calls: all of its functions must be called in order.
@@ -114,8 +114,8 @@ func (s Summary) String() string {
 	return head + text.String()
 }
 
-// byWatches are the packages that every event of a watch leads through. Informers end their watches at random, and ask
-// for the next one.
+// watchPackages are the packages that every event of a watch leads through. Informers end their watches at random, and
+// ask for the next one.
 var watchPackages = []string{"reconcilers/compact", "storage/jsontext"}
 
 func (s Summary) formatEntries(folder string) string {

@@ -35,7 +35,7 @@ const (
 	lifetime, overlap     = time.Hour, 5 * time.Minute
 	// propagation is how long an API server uses a former webhook configuration, and interval is that of requests.
 	propagation, interval = 3 * time.Second, time.Second
-	// pause is the time between two requests with the same certificate and the same bundle.
+	// requestPause is the time between two requests with the same certificate and the same bundle.
 	requestPause = 30 * time.Second
 	// changeover is the time in which any change of certificates is over.
 	changeover = 3 * overlap

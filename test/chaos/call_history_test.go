@@ -71,8 +71,8 @@ func (a *callHistory) addEvent(e event, open map[string]*call) {
 	}
 }
 
-// unfair is how long a process may be without a processor before it counts as one that was frozen: half of the margin
-// that operators leave each other.
+// stallThreshold is how long a process may be without a processor before it counts as one that was frozen: half of the
+// margin that operators leave each other.
 const stallThreshold = time.Second
 
 // overlap is two calls of two operators at the same time: the second one begins before the first one ends.

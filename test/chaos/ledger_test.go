@@ -81,7 +81,7 @@ func (l *ledger) actingOperator() string {
 	return ""
 }
 
-// test is who says that this process has stood still.
+// testIdentity is who says that this process has stood still.
 const testIdentity = "test"
 
 func (l *ledger) recordStalls(done <-chan struct{}) {

@@ -124,7 +124,7 @@ func (o *operatorProcess) handle(ctx context.Context, c *kopf.Change[*kopf.Unstr
 	return nil
 }
 
-// done is how a call ends that is not to be repeated.
+// outcomeDone is how a call ends that is not to be repeated.
 const outcomeDone = "done"
 
 // newMark is what handlers write.

@@ -12,14 +12,14 @@ type reason struct {
 	matches func(a *callHistory, o overlap) bool
 }
 
-// moment is how long Kopf takes to notice a change and to start waiting work.
+// kopfReactionTime is how long Kopf takes to notice a change and to start waiting work.
 const kopfReactionTime = 3 * time.Second
 
 // takeOverWait is how long operators of ours wait for those of Kopf.
 const takeOverWait = 5 * time.Second
 
-// beat is the default time for which an operator of Kopf can be without a record after another client has removed it:
-// Kopf rewrites it only when the lifetime is about to end.
+// kopfRenewalPeriod is the default time for which an operator of Kopf can be without a record after another client has
+// removed it: Kopf rewrites it only when the lifetime is about to end.
 const kopfRenewalPeriod = 15 * time.Second
 
 // reasons are tried in this order. docs/peering.md explains them; an overlap without a reason fails the test.

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// removed is the event that a record is gone that was good, although its operator has not left.
+// recordRemoved is the event that a record is gone that was good, although its operator has not left.
 const recordRemoved = "removed"
 
 // watchRecords has such events in the history. Clocks must not differ.

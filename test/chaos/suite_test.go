@@ -17,7 +17,7 @@ import (
 const (
 	namespace   = "default"
 	peeringName = "chaos"
-	// patience is enough for a very slow machine; tests end as soon as their condition holds.
+	// waitTimeout is enough for a very slow machine; tests end as soon as their condition holds.
 	waitTimeout = 5 * time.Minute
 )
 

@@ -34,7 +34,7 @@ type timing struct {
 	eventTimeout time.Duration // with the plain operator, from the beginning
 }
 
-// long is set if all settings have their defaults.
+// isLongRun is set if all settings have their defaults.
 var isLongRun = os.Getenv("DEAFNESS") != ""
 
 // TestMain sets the pings of client-go, before there are any connections: the tests run beside each other.

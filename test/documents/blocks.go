@@ -21,7 +21,7 @@ type Block struct {
 
 var (
 	anyBlock = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)?( *)```([^\n`]*)\n(.*?)^ *```$")
-	// need is the first line of commands that the development cluster cannot run.
+	// needsLine is the first line of commands that the development cluster cannot run.
 	needsLine = regexp.MustCompile(`\A# Needs (.+)\.\n`)
 	// prompt matches the begin of commands: a prompt, or a program that pages use.
 	prompt = regexp.MustCompile(`(?m)^(?:\$ |(?:[A-Z_]+=\S+ )*(?:\./)?(?:cd|curl|devcluster|docker|export|git|go|` +

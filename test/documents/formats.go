@@ -19,7 +19,7 @@ type SentBody struct {
 }
 
 var (
-	// traced is a line of a trace with the lines below it.
+	// tracedRequest is a line of a trace with the lines below it.
 	tracedRequest = regexp.MustCompile(`(?m)^[+-][\d.]+s  (?:POST|PUT|PATCH) ([^?\s]+).*\n((?:         .*\n)+)`)
 	// callLine is the line of a handler's call.
 	callLine = regexp.MustCompile(`(?m)^[+-][\d.]+s  call \S+ .*?: (\S+) #\d+: `)
@@ -115,7 +115,8 @@ func FormatRows(document string) (rows []FormatRow) {
 	return rows
 }
 
-// spelling is what differs between files with the same data: spaces, line breaks, and backslashes before quotes.
+// layoutCharacters is what differs between files with the same data: spaces, line breaks, and backslashes before
+// quotes.
 var layoutCharacters = regexp.MustCompile(`[\s\\]+`)
 
 // Contains is true if the text has the example, without regard to spaces, line breaks and backslashes.

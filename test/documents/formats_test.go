@@ -58,7 +58,8 @@ func TestExamplesOfFormats(t *testing.T) {
 	}
 }
 
-// ofHandlers are the fields of the status, and the reasons of events, that handlers of the recorded operators choose.
+// handlerFields are the fields of the status, and the reasons of events, that handlers of the recorded operators
+// choose.
 var handlerFields = []string{"status.phase", "status.double", "status.checks", "Sized"}
 
 // TestFormatsAreComplete checks that docs/formats.md has everything that the operators of the recorded stories write to

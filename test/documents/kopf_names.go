@@ -16,7 +16,7 @@ type KopfName struct {
 	Activity bool
 }
 
-// absent is the cell of an argument that a kind of handlers does not get.
+// absentCell is the cell of an argument that a kind of handlers does not get.
 const absentCell = "–"
 
 // activities are the handlers that do not get an object.

@@ -13,7 +13,7 @@ import (
 // reference matches a page of docs in code, messages and manifests, with the address or path before it.
 var reference = regexp.MustCompile(`[\w:/.-]*\bdocs/[\w-]+\.md(?:#[\w-]+)?`)
 
-// mentions matches an address that the package manual makes of its constants.
+// manualConstant matches an address that the package manual makes of its constants.
 var manualConstant = regexp.MustCompile(`Base \+ "([^"]+)"`)
 
 // References are the pages and anchors that a file of sources refers to, as paths from the root of the repository.

@@ -24,7 +24,7 @@ type Message struct {
 	Package string
 }
 
-// passingOn is the function that hands lines of client-go over: they have the texts that they have.
+// forwardFunc is the function that hands lines of client-go over: they have the texts that they have.
 const forwardFunc = "forwardLine"
 
 // Messages finds the log lines in the production files under the folders, sorted by their texts. A line whose message

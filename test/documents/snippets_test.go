@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
-// imported are the packages that snippets use, by the names that they have there.
+// snippetImports are the packages that snippets use, by the names that they have there.
 var snippetImports = []string{
 	`"cmp"`, `"context"`, `"errors"`, `"fmt"`, `"log/slog"`, `"math/rand/v2"`, `"net/http"`, `"os"`, `"regexp"`,
 	`"strconv"`, `"sync"`, `"testing"`, `"testing/synctest"`, `"time"`,
@@ -35,7 +35,7 @@ var snippetImports = []string{
 	`"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"`,
 }
 
-// given has the declarations that the snippets of a page use without showing them.
+// hiddenDeclarations has the declarations that the snippets of a page use without showing them.
 var hiddenDeclarations = map[string]string{
 	"README.md": "func createServer(context.Context, string) (string, error) { return \"\", nil }\n" +
 		"func provision(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +

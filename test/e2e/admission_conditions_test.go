@@ -12,7 +12,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// nasty contains characters that CEL, regular expressions and format strings must escape.
+// specialCharacters contains characters that CEL, regular expressions and format strings must escape.
 const specialCharacters = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀\ufffd\u2028^.*$"
 
 // conditionsOperator returns an operator that denies every object that its filters select.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// serving matches the log line with the address of the explanations.
+// explainAddress matches the log line with the address of the explanations.
 var explainAddress = regexp.MustCompile(`Serving explanations.* address=(\S+)`)
 
 var _ = Describe("The command explain", func() {

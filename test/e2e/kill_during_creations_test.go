@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// burst is the number of objects: enough for a kill to meet them in all states, few enough for a test.
+// burstObjects is the number of objects: enough for a kill to meet them in all states, few enough for a test.
 const burstObjects = 80
 
-// killedAt lists after how many stored handler results the process is killed: during the first handlers, during the
+// killPoints lists after how many stored handler results the process is killed: during the first handlers, during the
 // second handlers, and when most second handlers have ended.
 var killPoints = []int{1, burstObjects + 1, burstObjects * 3 / 2}
 

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// own is the folder of the test program for cases that no example covers.
+// operatorFolder is the folder of the test program for cases that no example covers.
 const operatorFolder = "operator"
 
 // programs holds the built programs. Each is built once, and one after the other because linking uses all cores.

@@ -25,7 +25,7 @@ var (
 	apiWarnings = &warnings{} // the warnings sent to api
 )
 
-// patience is enough for a very slow machine; specs end as soon as their condition holds.
+// waitTimeout is enough for a very slow machine; specs end as soon as their condition holds.
 const waitTimeout = 5 * time.Minute
 
 func TestE2E(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 	plural     = "carriers"
 	namespace  = "default"
 	objectName = "one"
-	// calm is how long everything may take to come to an end after the last step of a scenario.
+	// settleTime is how long everything may take to come to an end after the last step of a scenario.
 	settleTime = 10 * time.Minute
 )
 

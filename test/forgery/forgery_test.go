@@ -15,8 +15,8 @@ import (
 
 const (
 	moves = 5
-	// perMove limits the operator's writes after one write by another client: for each attempt a checkpoint to both
-	// URLs, and as many to open and to close.
+	// maxWritesPerMove limits the operator's writes after one write by another client: for each attempt a checkpoint to
+	// both URLs, and as many to open and to close.
 	maxWritesPerMove = 2 * (attempts + 2)
 	// longestLine is how many bytes a line of the log may have.
 	longestLine = 4096

@@ -108,7 +108,7 @@ func (w *tenancy) events() (reasons []string) {
 	return reasons
 }
 
-// hostile are records that never end, or as good as never.
+// hostileRecords are records that never end, or as good as never.
 var hostileRecords = map[string]map[string]any{
 	"century":  {"priority": int64(math.MaxInt32), "lifetime": int64(1 << 40), "lastseen": "2000-01-01T00:00:00Z"},
 	"timeless": {"priority": int64(math.MaxInt32), "lifetime": int64(600)},

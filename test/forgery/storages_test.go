@@ -23,7 +23,7 @@ func withPersistence(persistence kopf.PersistenceSettings) kopf.Settings {
 	return kopf.Settings{Persistence: persistence}
 }
 
-// memories are all that there are.
+// storageVariants are all that there are.
 var storageVariants = []storageVariant{
 	{name: "own", prefix: operatorName},
 	{name: "kopf", prefix: "kopf.zalando.org", settings: kopf.AsKopf()},

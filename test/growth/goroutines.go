@@ -2,7 +2,7 @@ package growth
 
 import "runtime"
 
-// looks is how often goroutines are counted.
+// countRepetitions is how often goroutines are counted.
 const countRepetitions = 100
 
 // Goroutines is how many there are. While the runtime puts away those that have ended, it counts dozens of them as

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// mostAllocated is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked
+	// maxAllocRatio is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked
 	// over two of them, as slices and maps grow in steps. What grows with the square takes sixteen times as much.
 	maxAllocRatio = 2.5 * 2.5
-	// step is the ratio of the two sizes whose processor times are compared. It is large, because an element takes up
-	// to five times as long once the data no longer fits into the processor's cache.
+	// sizeRatio is the ratio of the two sizes whose processor times are compared. It is large, because an element takes
+	// up to five times as long once the data no longer fits into the processor's cache.
 	sizeRatio = 32
-	// mostTime limits the ratio of the two processor times. Linear work takes 32 times as long, and up to 160 times
+	// maxTimeRatio limits the ratio of the two processor times. Linear work takes 32 times as long, and up to 160 times
 	// beyond the cache; quadratic work takes 1,024 times as long.
 	maxTimeRatio = 8 * sizeRatio
 	// runs are compared by the best of them: others on the machine can only make a run slower.
 	runs = 8
-	// mostMemory is the limit at which the garbage collector runs even during the measurement.
+	// memoryLimit is the limit at which the garbage collector runs even during the measurement.
 	memoryLimit = 1 << 30
 )
 

@@ -40,7 +40,7 @@ type row struct {
 	allowsRepeats bool     // calls may be repeated, by a quirk of Kopf's own
 }
 
-// legs is how many lives there are before the last one.
+// legCount is how many lives there are before the last one.
 const legCount = 3
 
 // leg gives one of them; there is nothing to do in those that the row does not have.

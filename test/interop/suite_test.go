@@ -26,8 +26,8 @@ var (
 	kopfFolder  string
 )
 
-// patience is how long a test waits without any event: enough for a very slow machine to start either side. Tests end
-// as soon as their condition holds.
+// waitTimeout is how long a test waits without any event: enough for a very slow machine to start either side. Tests
+// end as soon as their condition holds.
 const waitTimeout = 5 * time.Minute
 
 func TestInterop(t *testing.T) {

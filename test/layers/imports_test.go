@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/layers"
 )
 
-// small is a plan with one of everything.
+// samplePlan is a plan with one of everything.
 var samplePlan = layers.Plan{
 	{Dir: "ground", Layer: 0, AllowedImports: []string{"example.com/allowed"}},
 	{Dir: "cellar", Layer: 0},

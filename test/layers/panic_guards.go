@@ -18,7 +18,7 @@ type GuardedFunc struct {
 	Test string
 }
 
-// Doors is the list of this repository.
+// GuardedFuncs is the list of this repository.
 var GuardedFuncs = []GuardedFunc{
 	{"reconcilers/adapters/outcome.go", "Recovery",
 		"functions of handlers: changes, events, daemons, timers, admission, indices, activities, sub-handlers",
@@ -75,7 +75,7 @@ var GuardedFuncs = []GuardedFunc{
 		"webhooks/internal/server.TestPanic"},
 }
 
-// guarding is the package of the guards, and guards are its functions that are guards.
+// guardPackage is the package of the guards, and guards are its functions that are guards.
 const guardPackage = "reconcilers/panics"
 
 var guardFuncs = []string{"Contain", "TextOf"}

@@ -16,7 +16,7 @@ type RestrictedType struct {
 	ExemptFiles []string
 }
 
-// Families is the purpose of a handler: only its adapters may decide by it.
+// RestrictedFamily is the purpose of a handler: only its adapters may decide by it.
 var RestrictedFamily = RestrictedType{
 	Dir: "reconcilers/handlers", Type: "Family",
 	AllowedPaths: []string{

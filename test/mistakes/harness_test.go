@@ -82,7 +82,7 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 	return ""
 }
 
-// place is where a mistake is; it changes with every line above it.
+// sourceLocation is where a mistake is; it changes with every line above it.
 var sourceLocation = regexp.MustCompile(`mistakes/\w+_test\.go:\d+`)
 
 func withoutLocations(text string) string {

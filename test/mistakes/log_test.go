@@ -44,7 +44,7 @@ func (t handlerLog) WithValues(values ...any) logr.LogSink {
 // WithName needs no name.
 func (t handlerLog) WithName(string) logr.LogSink { return t }
 
-// ordinary are the keys of every line, and the stack, which is another one on every machine.
+// commonKeys are the keys of every line, and the stack, which is another one on every machine.
 var commonKeys = []string{"kind", "namespace", "name", "handler", "reason", "attempt", "stack"}
 
 func (t handlerLog) addLine(message string, values []any) {

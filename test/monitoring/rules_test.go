@@ -38,7 +38,7 @@ type failureCount int
 func (*failureCount) Helper()                 {}
 func (h *failureCount) Errorf(string, ...any) { *h++ }
 
-// attached are labels that Prometheus itself has.
+// attachedLabels are labels that Prometheus itself has.
 var attachedLabels = []string{"instance"}
 
 // named are the families of an expression, and all labels that these have. A wrong name fails the test.

@@ -45,7 +45,7 @@ func (r *recording) Register(c prometheus.Collector) error {
 	return err
 }
 
-// described is the text that client_golang has of a family.
+// descPattern is the text that client_golang has of a family.
 var descPattern = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
 // families are all that were registered, be there values or not.

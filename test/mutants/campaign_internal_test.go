@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// weakly is a package with a test of its own, a user with a test, and something that no test comes by.
+// samplePackages is a package with a test of its own, a user with a test, and something that no test comes by.
 var samplePackages = map[string]string{
 	"low/low.go": `package low
 

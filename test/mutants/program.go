@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// patience is how much longer than ever a test may take until it counts as hanging, beside five times as long:
-	// others use the machine as well.
+	// testTimeMargin is how much longer than ever a test may take until it counts as hanging, beside five times as
+	// long: others use the machine as well.
 	testTimeMargin = 10 * time.Second
-	// memory is what a test program may ask for, in KiB: some changes make it ask for ever more.
+	// memoryLimit is what a test program may ask for, in KiB: some changes make it ask for ever more.
 	memoryLimit = 6 << 20
 )
 

@@ -37,7 +37,7 @@ type page struct {
 	check func(ctx context.Context, r *reader)
 }
 
-// special are the pages whose commands need something. All other pages with commands need nothing else.
+// pageSetups are the pages whose commands need something. All other pages with commands need nothing else.
 var pageSetups = map[string]page{
 	"docs/admission-reference.md": {
 		program: "test/quickstart/testdata/admission", startedText: "Wrote a webhook configuration",

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// patience is how long a test may take: the first time, the packages of the module are compiled.
+	// testTimeout is how long a test may take: the first time, the packages of the module are compiled.
 	testTimeout = 40 * time.Minute
-	// linePatience is how long a process may take to print a line. Some of them are compiled first.
+	// lineTimeout is how long a process may take to print a line. Some of them are compiled first.
 	lineTimeout = 10 * time.Minute
 )
 

@@ -26,7 +26,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// mostGrowth is how much the heap may grow by reviews of 5 MB, however many come at once.
+// maxHeapGrowth is how much the heap may grow by reviews of 5 MB, however many come at once.
 const maxHeapGrowth = 400 << 20
 
 var widgets = memapi.Resource{

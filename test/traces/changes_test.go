@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/traces"
 )
 
-// soon is enough for all that follows without a delay.
+// settleTime is enough for all that follows without a delay.
 const settleTime = 10 * time.Second
 
 func succeed(context.Context, *Change) error { return nil }

@@ -13,7 +13,7 @@ type runningCase struct {
 	roots  map[string]any
 }
 
-// cases are those that are being played, by the names of their tests: a bubble
+// runningCases are those that are being played, by the names of their tests: a bubble
 // of virtual time has another test of the same name.
 var runningCases sync.Map
 

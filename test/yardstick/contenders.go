@@ -85,7 +85,7 @@ func (o options) build(ctx context.Context, folder string, progress io.Writer) e
 	return nil
 }
 
-// unpacked is the write size with which container images are unpacked on a node.
+// writeSize is the write size with which container images are unpacked on a node.
 const writeSize = 32 << 10
 
 // unpack copies a program as a node does when it unpacks an image. From Linux 6.18 on, the first access to a file's

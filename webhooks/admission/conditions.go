@@ -14,8 +14,9 @@ import (
 // [namespaceCondition].
 const reservedConditions = 2
 
-// maxConditions is the number of filter conditions: the API server accepts 64 conditions in a webhook. maxText limits
-// their texts in bytes. The API server only limits the size of the object, which contains the entries of all handlers.
+// maxConditions is the number of filter conditions: the API server accepts 64 conditions in a webhook.
+// maxExpressionBytes limits their texts in bytes. The API server only limits the size of the object, which contains the
+// entries of all handlers.
 const (
 	maxConditions      = 64 - reservedConditions
 	maxExpressionBytes = 16 << 10
@@ -56,12 +57,12 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 	return all
 }
 
-// reviewed applies a demand to the object that the operator's filters use: the new object or, for a deletion, the old
-// one. The macro all binds it to a name, because the demand refers to it several times.
+// reviewedObjectTemplate applies a demand to the object that the operator's filters use: the new object or, for a
+// deletion, the old one. The macro all binds it to a name, because the demand refers to it several times.
 const reviewedObjectTemplate = "[object == null ? oldObject : object].all(" + objectVariable + ", " +
 	objectVariable + " == null || %s)"
 
-// it is the name of the object in demands.
+// objectVariable is the name of the object in demands.
 const objectVariable = "it"
 
 // conditionName returns the name of a condition, by the metadata or the field that it requires.

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// exact limits numbers to those that CEL compares exactly: it converts integers to floats to compare the two types.
+// maxExactInteger limits numbers to those that CEL compares exactly: it converts integers to floats to compare the two
+// types.
 const maxExactInteger = 1 << 53
 
 // celLiteral returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a

@@ -58,8 +58,8 @@ func ownWriteCondition(
 	}, " && ")}, true
 }
 
-// widest limits the members of mappings and lists in this comparison. The API server limits the cost of an expression,
-// and rejects requests that exceed it. The operator itself compares larger ones.
+// maxComparedMembers limits the members of mappings and lists in this comparison. The API server limits the cost of an
+// expression, and rejects requests that exceed it. The operator itself compares larger ones.
 const maxComparedMembers = 100
 
 // sizesAtMost returns an expression that is true if all of these have at most this size.
@@ -71,7 +71,7 @@ func sizesAtMost(limit int, all ...string) string {
 	return strings.Join(texts, " && ")
 }
 
-// otherMetadata contains the fields of the metadata that are compared separately, or that the API server sets.
+// specialMetadataKeys contains the fields of the metadata that are compared separately, or that the API server sets.
 const specialMetadataKeys = `k in ["annotations", "finalizers", "generation", "managedFields", "resourceVersion"]`
 
 // equalExceptKeys returns an expression that is true if two mappings have the same values, except for keys k for which

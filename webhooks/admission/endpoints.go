@@ -89,8 +89,8 @@ func indexOfFirstTwin(r RegisteredHandler, all []RegisteredHandler) int {
 	return slices.IndexFunc(all, func(other RegisteredHandler) bool { return other.Handler.IsTwin(r.Handler) })
 }
 
-// sparingTimeout is the timeout, in seconds, of handlers that requests do not depend on. An API server that cannot
-// connect waits for the whole timeout, so it is much shorter than the 30 s of other handlers.
+// sparingTimeoutSeconds is the timeout, in seconds, of handlers that requests do not depend on. An API server that
+// cannot connect waits for the whole timeout, so it is much shorter than the 30 s of other handlers.
 const sparingTimeoutSeconds = 3
 
 // configurationHooks returns the handlers in the form for the configurations, with the known resources.

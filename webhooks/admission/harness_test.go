@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// definitions is the kind of CRDs.
+// definitionResource is the kind of CRDs.
 var definitionResource = memapi.Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
 }

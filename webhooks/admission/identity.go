@@ -14,7 +14,7 @@ import (
 const (
 	// identityTimeout is short, because a review waits for the response.
 	identityTimeout = 5 * time.Second
-	// identityPause is the delay after an error: the API may be missing or forbidden.
+	// identityRetryDelay is the delay after an error: the API may be missing or forbidden.
 	identityRetryDelay = time.Minute
 )
 

@@ -17,7 +17,7 @@ const (
 	// scanInterval is the time between two scans if no CRD changes. It is needed because aggregated API servers do not
 	// announce changes.
 	scanInterval = 5 * time.Minute
-	// settling is the number of additional scans after a change of CRDs, because discovery lags behind.
+	// rescansAfterChange is the number of additional scans after a change of CRDs, because discovery lags behind.
 	rescansAfterChange = 3
 )
 

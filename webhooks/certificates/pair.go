@@ -18,9 +18,11 @@ import (
 )
 
 const (
-	// skew is the tolerated clock skew: a new certificate is valid for clients whose clocks are behind by this time.
+	// clockSkew is the tolerated clock skew: a new certificate is valid for clients whose clocks are behind by this
+	// time.
 	clockSkew = 5 * time.Minute
-	// developing is the lifetime of a certificate in memory. It exceeds that of any process that is started by hand.
+	// inMemoryLifetime is the lifetime of a certificate in memory. It exceeds that of any process that is started by
+	// hand.
 	inMemoryLifetime = 365 * 24 * time.Hour
 	// serialBits is the size of serial numbers. RFC 5280 limits them to 20 octets.
 	serialBits = 128

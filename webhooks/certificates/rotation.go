@@ -32,11 +32,14 @@ const (
 	DefaultLifetime = 90 * 24 * time.Hour
 	// DefaultOverlap is more than enough time for a bundle to reach the API servers.
 	DefaultOverlap = 10 * time.Minute
-	// looks is how often the Secret is read within an overlap, so that each replica sees a new pair before it is used.
+	// readsPerOverlap is how often the Secret is read within an overlap, so that each replica sees a new pair before it
+	// is used.
 	readsPerOverlap = 4
-	// longestLook is the longest time between two reads. Within this time, replicas see the hosts of other replicas.
+	// maxReadInterval is the longest time between two reads. Within this time, replicas see the hosts of other
+	// replicas.
 	maxReadInterval = time.Minute
-	// settling is how long a replica is not ready after it had to replace a published certificate without an overlap.
+	// unreadyTime is how long a replica is not ready after it had to replace a published certificate without an
+	// overlap.
 	unreadyTime = 90 * time.Second
 )
 
@@ -62,7 +65,7 @@ type Rotation struct {
 	Ledger Ledger
 }
 
-// errForeign is the error of a Secret that contains a certificate of another CA, such as one of cert-manager. It must
+// errForeignCA is the error of a Secret that contains a certificate of another CA, such as one of cert-manager. It must
 // not be overwritten.
 var errForeignCA = errors.New("has a certificate of another CA: name another Secret, or mount this one and give the " +
 	"operator the files")

@@ -15,9 +15,9 @@ const (
 )
 
 const (
-	// renewal is the fraction of the lifetime after which a certificate is replaced.
+	// renewalFraction is the fraction of the lifetime after which a certificate is replaced.
 	renewalFraction = 2.0 / 3
-	// mostTrusted limits the number of certificates in the bundle. Rotation alone needs three.
+	// maxTrustedCertificates limits the number of certificates in the bundle. Rotation alone needs three.
 	maxTrustedCertificates = 8
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// attempts limits how often a write is retried at once after a conflict. After that, the retry is delayed.
+// maxConflictRetries limits how often a write is retried at once after a conflict. After that, the retry is delayed.
 const maxConflictRetries = 10
 
 // managedObject is one of the two objects.

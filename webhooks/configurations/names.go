@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// longestName is the API server's limit for the name of an entry.
+	// maxNameLength is the API server's limit for the name of an entry.
 	maxNameLength = 253
-	// fewestLabels is how many labels, separated by dots, the API server requires in the name of an entry.
+	// minNameLabels is how many labels, separated by dots, the API server requires in the name of an entry.
 	minNameLabels = 3
 )
 

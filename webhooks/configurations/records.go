@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostRecords limits the fingerprints in an object. It exceeds the number of certificates in a bundle.
+// maxRecords limits the fingerprints in an object. It exceeds the number of certificates in a bundle.
 const maxRecords = 16
 
 // Records stores the fingerprints of the certificates that an operator has issued, in an annotation of a webhook

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// operators maps the operators of selectors to those of the API. Comparisons of numbers are not in the API.
+// selectorOperators maps the operators of selectors to those of the API. Comparisons of numbers are not in the API.
 var selectorOperators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.Equals: metav1.LabelSelectorOpIn, selection.DoubleEquals: metav1.LabelSelectorOpIn,
 	selection.In: metav1.LabelSelectorOpIn, selection.NotEquals: metav1.LabelSelectorOpNotIn,

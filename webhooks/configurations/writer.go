@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// lookInterval is the time between two checks of the objects without an event of a watch.
+	// checkInterval is the time between two checks of the objects without an event of a watch.
 	checkInterval = 5 * time.Minute
-	// leaveTimeout limits the writes when the operator exits, in addition to [Options.HandOver].
+	// exitTimeout limits the writes when the operator exits, in addition to [Options.HandOver].
 	exitTimeout = 10 * time.Second
 )
 

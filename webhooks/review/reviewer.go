@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// errTooHeavy is the error of a review whose decoded objects would need more memory than all reviews together may use.
+// errExceedsMemory is the error of a review whose decoded objects would need more memory than all reviews together may
+// use.
 var errExceedsMemory = errors.New("the admission review takes too much memory once it is decoded")
 
 // ServedResource is one resource with the handlers that review it, in the order of registration.

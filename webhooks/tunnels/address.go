@@ -11,10 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// randomBytes is the size of a secret: too large to be guessed.
+// secretSize is the size of a secret: too large to be guessed.
 const secretSize = 16
 
-// ports are the default ports, which URLs leave out.
+// defaultPorts are the default ports, which URLs leave out.
 var defaultPorts = map[string]int{"http": 80, "https": 443}
 
 // URL returns the URL of a server. IPv6 addresses are given without brackets.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// errElsewhere is the error for an unknown cluster without another tunnel.
+// errUnknownCluster is the error for an unknown cluster without another tunnel.
 var errUnknownCluster = errors.New("the cluster is none of k3d, minikube and Docker Desktop, so it is not known by " +
 	"which name it finds this machine: say so by a URL, or lead there by a tunnel")
 

@@ -26,7 +26,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// elsewhere is a tunnel that works from any cluster.
+// otherTunnel is a tunnel that works from any cluster.
 var otherTunnel = tunnels.Fixed("https://tunnel.example.org/")
 
 func TestDetecting(t *testing.T) {

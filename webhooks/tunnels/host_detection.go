@@ -17,8 +17,8 @@ import (
 // dialTimeout limits one connection to the API server.
 const dialTimeout = 10 * time.Second
 
-// clusters are the clusters for development that have a name for the machine on which they run. Pods and API servers
-// resolve it. Each is identified by words in the certificate of its API server, as in Kopf.
+// developmentClusters are the clusters for development that have a name for the machine on which they run. Pods and API
+// servers resolve it. Each is identified by words in the certificate of its API server, as in Kopf.
 var developmentClusters = []struct {
 	host  string
 	words []string

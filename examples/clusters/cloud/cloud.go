@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// restart is the time that a control plane needs to start, or to restart with another version.
+// startDuration is the time that a control plane needs to start, or to restart with another version.
 const startDuration = 500 * time.Millisecond
 
 // Cloud has the networks and control planes by the names of their clusters.

@@ -83,7 +83,7 @@ type warnings struct{ cluster *cluster }
 
 func (w warnings) Write(p []byte) (int, error) { return w.cluster.output.Write(p) }
 
-// word is a part of a command line. Quotes can begin inside of it.
+// wordPattern is a part of a command line. Quotes can begin inside of it.
 var wordPattern = regexp.MustCompile(`(?:'[^']*'|[^\s'])+`)
 
 func split(line string) []string {

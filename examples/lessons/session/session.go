@@ -20,10 +20,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// file is in the folder of the test.
+// sessionFile is in the folder of the test.
 const sessionFile = "session.txt"
 
-// pause is the time after a command. Intervals of whole seconds do not end at the same time.
+// commandPause is the time after a command. Intervals of whole seconds do not end at the same time.
 const commandPause = 800 * time.Millisecond
 
 // Play runs the commands of session.txt in the folder of the test, and compares the output with the lines below them.
@@ -112,7 +112,7 @@ func (p *player) start() {
 	p.operator.Ready()
 }
 
-// clock matches the times of explanations and objects, which differ in each run.
+// timePattern matches the times of explanations and objects, which differ in each run.
 var timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z|\+00:00)?`)
 
 // explanation returns the output of the command explain, without the history.

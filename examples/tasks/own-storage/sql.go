@@ -14,7 +14,7 @@ type sqlTable struct{ db *sql.DB }
 
 var _ table = sqlTable{}
 
-// limit is the time for one transaction. The object waits for it, and so does a worker.
+// transactionTimeout is the time for one transaction. The object waits for it, and so does a worker.
 const transactionTimeout = 5 * time.Second
 
 // Get returns the text of one row.

@@ -21,7 +21,7 @@ type column struct {
 	cell     func(object map[string]any, age string) any
 }
 
-// printed holds the columns of built-in kinds, by group and kind. They equal those of the real server.
+// builtInColumns holds the columns of built-in kinds, by group and kind. They equal those of the real server.
 var builtInColumns = map[string][]column{
 	"/ConfigMap": {count("Data", "data", "binaryData"), age},
 	"/Secret":    {text("Type", "type"), count("Data", "data"), age},

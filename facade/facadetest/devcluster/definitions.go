@@ -68,7 +68,7 @@ func (noServices) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 var errConversionService = errors.New("the development cluster has no pods behind services: " +
 	"set spec.conversion.webhook.clientConfig.url of the definition instead of clientConfig.service")
 
-// converters creates the factory for conversion webhooks of the real server. It is created at the first use.
+// converterFactory creates the factory for conversion webhooks of the real server. It is created at the first use.
 var converterFactory = sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 	identity := func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return resolver }
 	return conversion.NewCRConverterFactory(noServices{}, identity)

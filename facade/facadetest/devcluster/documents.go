@@ -34,7 +34,7 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// aggregatedForm is the content type of aggregated discovery.
+// aggregatedContentType is the content type of aggregated discovery.
 const aggregatedContentType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // wantsAggregated reports whether the client supports discovery in one document for all groups and resources.

@@ -113,7 +113,7 @@ func TestLoadFailures(t *testing.T) {
 	}
 }
 
-// savingProcess is the environment variable that makes this test program save continuously.
+// savingProcessVariable is the environment variable that makes this test program save continuously.
 const savingProcessVariable = "DEVCLUSTER_SAVING_PROCESS"
 
 // TestKilledSave shows that a save that is killed halfway leaves the former file intact.

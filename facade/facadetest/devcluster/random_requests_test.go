@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// mostMemory is the memory limit for the cluster and the client of the test, in MB.
+// maxMemory is the memory limit for the cluster and the client of the test, in MB.
 const maxMemory = 200
 
 // TestRandomRequests sends random requests to all endpoints: the cluster must answer, not panic, and keep its memory.

@@ -15,7 +15,7 @@ import (
 // readyDelay is the time until an object becomes ready. Clients can observe both states.
 const readyDelay = 500 * time.Millisecond
 
-// pretended maps the kinds that become ready to the functions that write their statuses.
+// readyStatusWriters maps the kinds that become ready to the functions that write their statuses.
 var readyStatusWriters = map[string]func(object map[string]any){
 	"Deployment": deploymentReady, "StatefulSet": statefulSetReady, "DaemonSet": daemonSetReady,
 	"ReplicaSet": replicaSetReady, "Job": jobReady, "Pod": podIsReady, "PersistentVolumeClaim": claimReady,

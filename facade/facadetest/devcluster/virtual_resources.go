@@ -28,7 +28,7 @@ const (
 	maxTokenSeconds = 1 << 32
 )
 
-// subresourcesOfNodes lists the subresources that a kubelet serves. No kubelet runs here.
+// kubeletSubresources lists the subresources that a kubelet serves. No kubelet runs here.
 var kubeletSubresources = []string{"log", "exec", "attach", "portforward", "proxy"}
 
 // serveVirtual answers requests for objects that are computed instead of stored: access reviews and tokens. It reports

@@ -25,7 +25,7 @@ import (
 var errService = errors.New("the development cluster has no pods behind services: " +
 	"set clientConfig.url of the webhook instead of clientConfig.service")
 
-// maxAnswerBytes limits the length of a webhook's answer.
+// maxResponseBytes limits the length of a webhook's answer.
 const maxResponseBytes = 8 << 20
 
 // webhookCaller calls the admission webhooks that are configured in the cluster by URL.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lateLimit is the maximum delay of an event if no later ones arrive.
+// maxEventDelay is the maximum delay of an event if no later ones arrive.
 const maxEventDelay = 3 * time.Second
 
 // delayedBody returns the body of a watch that delays each line until the given number of later lines has arrived, or

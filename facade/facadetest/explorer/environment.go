@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// restart is the time between a kill and the next start.
+	// restartDelay is the time between a kill and the next start.
 	restartDelay = time.Second
-	// mostFalls limits how often an operator may end without being killed on one course.
+	// maxExits limits how often an operator may end without being killed on one course.
 	maxExits = 10
-	// mostPoints limits the points of a run, as a protection against runs that never become idle.
+	// maxPoints limits the points of a run, as a protection against runs that never become idle.
 	maxPoints = 2000
 )
 
-// errPlanned is the cause of errors that a disturbance produces, so that logs show their origin.
+// errInjected is the cause of errors that a disturbance produces, so that logs show their origin.
 var errInjected = errors.New("this is planned by the explorer")
 
 // environment is one course in progress: the API server, the play, the lives of the operator, and the outside systems.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// mostAfter limits the courses that are played after the first failed one, unless all were requested.
+// maxCoursesAfterFailure limits the courses that are played after the first failed one, unless all were requested.
 const maxCoursesAfterFailure = 10
 
 // Explore plays a scenario on many courses. It fails the test with a [Report] of all violations: handlers that are
@@ -183,7 +183,7 @@ func (v violation) findingKey() string {
 	return string(v.class) + " " + numberPattern.ReplaceAllString(v.subject, "<n>")
 }
 
-// numbers matches the placeholders of generated names.
+// numberPattern matches the placeholders of generated names.
 var numberPattern = regexp.MustCompile(`<\d+>`)
 
 // violationOf returns the first violation with the key, or an empty one.

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// checkpoint is the time within which an outcome is written, including the write itself. Operators with a longer
+	// outcomeGrace is the time within which an outcome is written, including the write itself. Operators with a longer
 	// interval repeat more attempts than the explorer permits.
 	outcomeGrace = time.Second
-	// patience is added to it if a write was disturbed, and therefore retried.
+	// disturbanceGrace is added to it if a write was disturbed, and therefore retried.
 	disturbanceGrace = 3 * time.Second
 )
 

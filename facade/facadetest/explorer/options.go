@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// usual is the default number of courses.
+	// defaultCourses is the default number of courses.
 	defaultCourses = 100
-	// everything is the number of courses that means all of them.
+	// allCourses is the number of courses that means all of them.
 	allCourses = math.MaxInt
-	// calm is the default time without activity after which a scenario is idle. It is longer than the usual delays of
-	// retries, and than the longest delay of handlers that trigger themselves by their own changes.
+	// defaultCalm is the default time without activity after which a scenario is idle. It is longer than the usual
+	// delays of retries, and than the longest delay of handlers that trigger themselves by their own changes.
 	defaultCalm = 11 * time.Minute
 )
 

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostCalms limits the wait for an idle scenario, as a multiple of the calm time.
+// maxCalmPeriods limits the wait for an idle scenario, as a multiple of the calm time.
 const maxCalmPeriods = 200
 
 // Play acts as the users of the cluster in a scenario.

@@ -119,7 +119,7 @@ func (r *Report) summaryLine() string {
 // indentText indents each line of a text.
 func indentText(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
 
-// mostLines limits the lines of a history before and after the first trouble.
+// maxContextLines limits the lines of a history before and after the first trouble.
 const maxContextLines = 20
 
 // historyLines returns the lines around the first trouble, as text.

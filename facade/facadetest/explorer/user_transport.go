@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// anybody is the annotation that marks a write of another client. It is not part of the essence, so the write does not
-// call handlers.
+// otherClientAnnotation is the annotation that marks a write of another client. It is not part of the essence, so the
+// write does not call handlers.
 const otherClientAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // createdObject is an object that the play has created.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// applying is the content type of a server-side apply.
+// applyPatchType is the content type of a server-side apply.
 const applyPatchType = "application/apply-patch+yaml"
 
 // applyDeclaration merges the fields that a field manager declares into the object, or creates the object. Lists and

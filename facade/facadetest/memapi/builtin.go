@@ -19,7 +19,7 @@ type builtInKind struct {
 	generationField string
 }
 
-// natives are the built-in kinds that operators use most. The properties are those of the real server.
+// builtInKinds are the built-in kinds that operators use most. The properties are those of the real server.
 var builtInKinds = []builtInKind{
 	{"v1", "ConfigMap", "configmaps", "cm", "", ""},
 	{"v1", "Endpoints", "endpoints", "ep", "", ""},

@@ -118,8 +118,8 @@ func (s *Server) createObject(t target, data []byte) (map[string]any, error) {
 	return t.servedObject(object), nil
 }
 
-// longestPrefix is the length to which a generateName is cut. With the five characters of the suffix, the name is a DNS
-// label of 63 characters.
+// maxPrefixLength is the length to which a generateName is cut. With the five characters of the suffix, the name is a
+// DNS label of 63 characters.
 const maxPrefixLength = 58
 
 // setGeneratedName sets the name of an object that only has a generateName. The suffix is a counter, not random, so

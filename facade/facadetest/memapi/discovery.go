@@ -11,7 +11,7 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// usualVerbs are the verbs of a resource without Resource.Verbs.
+// defaultVerbs are the verbs of a resource without Resource.Verbs.
 var defaultVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // serverVersion is the version of the real server whose behavior this one copies. Every field is set, because strict

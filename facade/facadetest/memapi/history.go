@@ -1,6 +1,6 @@
 package memapi
 
-// mostPages limits the stored remainders of paginated lists. Clients that abandon a list never release theirs.
+// maxPages limits the stored remainders of paginated lists. Clients that abandon a list never release theirs.
 const maxPages = 200
 
 // LimitHistory keeps about the given number of changes for watches that resume. A watch that needs older changes ends

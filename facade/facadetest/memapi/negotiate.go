@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// mostBytes is the maximum length of a body, as in the real server.
+// maxBodyBytes is the maximum length of a body, as in the real server.
 const maxBodyBytes = 3 << 20
 
 const plainJSON = "application/json"

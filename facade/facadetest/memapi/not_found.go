@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// elsewhere lists the first segments of paths of the real server that are not about objects.
+// nonResourceSegments lists the first segments of paths of the real server that are not about objects.
 var nonResourceSegments = []string{"healthz", "livez", "readyz", "metrics", "logs", "openapi", ".well-known", "openid"}
 
 // missingPathError returns the error for a path that is not served. It distinguishes features that the real server has

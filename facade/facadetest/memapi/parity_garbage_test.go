@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// patience is the longest wait for the real collector, which rarely needs more than a second.
+// waitTimeout is the longest wait for the real collector, which rarely needs more than a second.
 const waitTimeout = 2 * time.Minute
 
 // playGarbage plays the stories against the real garbage collector. The remaining objects must be the same as in

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// mostReviews limits how often a request is reviewed again because its object has changed since the last review.
+// maxReviews limits how often a request is reviewed again because its object has changed since the last review.
 const maxReviews = 20
 
 // Reviewer takes the place of a cluster's webhooks. It is called for the mutating webhooks, then for the validating

@@ -47,8 +47,8 @@ func (t target) nameRule() apivalidation.ValidateNameFunc {
 	return apivalidation.NameIsDNSSubdomain
 }
 
-// longestCronJob is the maximum length of the name of a cron job. It leaves room for the suffix in the names of its
-// jobs.
+// maxCronJobNameLength is the maximum length of the name of a cron job. It leaves room for the suffix in the names of
+// its jobs.
 const maxCronJobNameLength = 52
 
 // nameProblems checks the name of a new object whose name becomes a part of other names or labels.

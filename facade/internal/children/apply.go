@@ -15,7 +15,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// tries is the number of attempts to apply or create a child if another client replaces or creates the object
+// maxAttempts is the number of attempts to apply or create a child if another client replaces or creates the object
 // meanwhile.
 const maxAttempts = 3
 

@@ -24,7 +24,7 @@ import (
 // when it was first applied.
 const unknownManager = "before-first-apply"
 
-// replicas is excluded from a takeover of fields of an unknown manager: an autoscaler may have set it.
+// replicasPath is excluded from a takeover of fields of an unknown manager: an autoscaler may have set it.
 var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
 
 // formerEntries returns the indices of the managedFields entries that this operator takes over. A manager is a former

@@ -15,8 +15,8 @@ type immutableFieldError struct {
 	err    error
 }
 
-// asImmutableFieldError returns a fixedError if the API server has refused a request only because of immutable fields,
-// and nil otherwise.
+// asImmutableFieldError returns a immutableFieldError if the API server has refused a request only because of immutable
+// fields, and nil otherwise.
 func asImmutableFieldError(err error) error {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) || known.Status().Details == nil {

@@ -18,7 +18,7 @@ import (
 
 var errNoNamespace = errors.New("it has no namespace, and neither has its parent: set one")
 
-// labelName is the name of the label with the parent's uid, without the prefix.
+// parentLabelName is the name of the label with the parent's uid, without the prefix.
 const parentLabelName = "parent-uid"
 
 // markChildren turns the declared objects into children of the parent, in the form in which they are applied. It sets a

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// packedFrom is the length above which a record is packed. Smaller records stay readable for people.
+	// packingThreshold is the length above which a record is packed. Smaller records stay readable for people.
 	packingThreshold = 32 << 10
-	// mostUnpacked limits the size of an unpacked record. Any client that may annotate the parent can write a small
+	// maxUnpackedBytes limits the size of an unpacked record. Any client that may annotate the parent can write a small
 	// text that unpacks to gigabytes.
 	maxUnpackedBytes = 8 << 20
-	// mostChildren limits the children of a packed record, because each one takes memory.
+	// maxPackedChildren limits the children of a packed record, because each one takes memory.
 	maxPackedChildren = 20_000
 )
 

@@ -156,8 +156,8 @@ func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 	return held.UID == known.GetUID() && held.DeletionTimestamp == nil
 }
 
-// repairDelay returns the remaining delay of the next repair: zero for the first one, then from firstDelay up to
-// longestDelay.
+// repairDelay returns the remaining delay of the next repair: zero for the first one, then from firstRepairDelay up to
+// maxRepairDelay.
 func (one *appliedChild) repairDelay(now time.Time) time.Duration {
 	if one.repairCount == 0 {
 		return 0

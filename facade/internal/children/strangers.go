@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostReads is the number of children of one kind that are read one by one before a deletion. For more of them, one
-// list request is cheaper.
+// maxSingleReads is the number of children of one kind that are read one by one before a deletion. For more of them,
+// one list request is cheaper.
 const maxSingleReads = 2
 
 // findStrangers returns the listed children that [Keeper.deleteListed] would leave alone: they do not exist or do not
 // have our label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this
-// check, one such edit would cause thousands of requests. Up to mostReads children per kind are not checked.
+// check, one such edit would cause thousands of requests. Up to maxSingleReads children per kind are not checked.
 func (k *Keeper) findStrangers(ctx context.Context, parent map[string]any, listed childSet) childSet {
 	unproven := map[schema.GroupVersionKind]childSet{}
 	for child, known := range listed {

@@ -9,7 +9,7 @@ import (
 // Call calls a user's function that changes an object, and converts a panic into an error.
 func Call(change func() error) error { return panics.Contain(change) }
 
-// nameOfCall is the name of Call in stack frames. It must change together with the name or the package of Call: the
+// callFrameName is the name of Call in stack frames. It must change together with the name or the package of Call: the
 // compiler does not check that.
 const callFrameName = "github.com/kopf-runtime/kopf-runtime/facade/internal/codec.Call"
 

@@ -46,8 +46,8 @@ func (c *Codec[T]) newDecodeError(body map[string]any, err error) error {
 	}
 }
 
-// mostSearched is the number of encoded bytes after which the search for a misfit stops and reports the field found so
-// far. Without a limit, the search costs the size of the object for each level of nesting.
+// maxSearchedBytes is the number of encoded bytes after which the search for a misfit stops and reports the field found
+// so far. Without a limit, the search costs the size of the object for each level of nesting.
 const maxSearchedBytes = 1 << 20
 
 // findMisfit returns the path of the innermost field that does not decode on its own, and the error for that field. The

@@ -20,7 +20,7 @@ type Lists struct {
 	OnLost func(fields []string)
 }
 
-// guesses are keys that are common in lists. They are tried if neither type nor schema names any.
+// commonKeys are keys that are common in lists. They are tried if neither type nor schema names any.
 var commonKeys = [][]string{{"name"}, {"key"}, {"id"}, {"type"}, {"port", "protocol"}}
 
 // furtherKeys complete a patchMergeKey that is not unique, as in the ports of containers. The tags of the built-in

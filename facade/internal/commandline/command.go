@@ -47,7 +47,7 @@ func (p Program) displayName() string {
 	return p.Name
 }
 
-// fromEnvironment is a part of the help of all commands.
+// environmentHelp is a part of the help of all commands.
 const environmentHelp = "Flags that are not given are read from the environment variables in brackets. There, " +
 	"namespaces stand between spaces."
 
@@ -91,7 +91,7 @@ func New(p Program) *cobra.Command {
 	return root
 }
 
-// usage is the exit code for a wrong command line, as in Kopf.
+// usageExitCode is the exit code for a wrong command line, as in Kopf.
 const usageExitCode = 2
 
 // ExitCode returns 0 for nil, 2 for a wrong command line, and 1 for any other error.

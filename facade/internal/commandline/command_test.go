@@ -25,6 +25,7 @@ type fakeOperator struct {
 	configuredNamespaces []string
 	servedNamespaces     []string
 	peering              commandline.PeeringFlags
+	election             commandline.ElectionFlags
 	inspection           commandline.Inspection
 	handler              slog.Handler
 }
@@ -42,12 +43,13 @@ func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 func (f *fakeOperator) Around(_ context.Context, given commandline.RunFlags, serve func() error) error {
 	f.configuredNamespaces, f.servedNamespaces, f.peering, f.inspection = given.Namespaces, given.Namespaces,
 		given.Peering, given.Inspection
+	f.election = given.Election
 	return serve()
 }
 
 func (f *fakeOperator) SetupWithManager(ctrl.Manager, func() string) error { return errSetUp }
 
-// nowhere is the kubeconfig of a cluster that does not exist.
+// unreachableKubeconfig is the kubeconfig of a cluster that does not exist.
 const unreachableKubeconfig = "testdata/nowhere.yaml"
 
 func TestNamespacesOfFlagsWin(t *testing.T) {

@@ -35,12 +35,12 @@ var variables = map[string][]string{
 	"peering":        {"PEERING", "PEERING_NAME"},
 }
 
-// oneNamespace is a legacy variable of Kopf, from the time when it could serve only one namespace. It adds one
-// namespace to all others.
+// legacyNamespaceVariable is a legacy variable of Kopf, from the time when it could serve only one namespace. It adds
+// one namespace to all others.
 const legacyNamespaceVariable = "KOPF_RUN_NAMESPACE"
 
-// alternatives are groups of flags for one setting. If one flag of a group is in the command line, the variables of the
-// whole group are ignored: options take precedence over the environment.
+// alternativeFlags are groups of flags for one setting. If one flag of a group is in the command line, the variables of
+// the whole group are ignored: options take precedence over the environment.
 var alternativeFlags = [][]string{{"verbose", "debug", "quiet"}, {"log-prefix", "no-log-prefix"}}
 
 // variablesOf returns the variables for a flag in the order of precedence.

@@ -19,7 +19,7 @@ import (
 const (
 	// explainTimeout limits the request. It is generous, because the operator answers from memory.
 	explainTimeout = 30 * time.Second
-	// mostExplained limits the size of an answer in bytes.
+	// maxExplainedBytes limits the size of an answer in bytes.
 	maxExplainedBytes = 16 << 20
 )
 

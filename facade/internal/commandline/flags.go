@@ -15,6 +15,7 @@ import (
 type runner struct {
 	base                   baseCommand
 	peering                peeringFlags
+	election               ElectionFlags
 	metricsBindAddress     string // --metrics-bind-address; "0" is off
 	healthProbeBindAddress string // --health-probe-bind-address; "0" is off
 	inspection             Inspection
@@ -27,6 +28,7 @@ type runner struct {
 func (r *runner) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	r.peering.addFlags(cmd)
+	r.election.addFlags(cmd)
 	flags.StringVar(
 		&r.metricsBindAddress, "metrics-bind-address", "0",
 		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
@@ -76,7 +78,11 @@ func (r *runner) checkFlags(cmd *cobra.Command) error {
 	// ignored silently.
 	r.inspection.Optional = !r.inspection.Console && !r.inspection.Profiling &&
 		!cmd.Flags().Changed("debug-bind-address")
-	if err := r.peering.checkFlags(cmd); err != nil || r.livenessURL == "" {
+	err := r.peering.checkFlags(cmd)
+	if err == nil {
+		err = r.election.checkFlags(cmd, &r.peering)
+	}
+	if err != nil || r.livenessURL == "" {
 		return err
 	}
 	// The URL is parsed here, so that an invalid one is a usage error.

@@ -27,8 +27,8 @@ type logFlags struct {
 	noPrefix     bool   // --no-log-prefix
 }
 
-// formFlags are the flags that determine the form of lines. A log handler of the program has its own form, so they are
-// rejected with one.
+// formatFlags are the flags that determine the form of lines. A log handler of the program has its own form, so they
+// are rejected with one.
 var formatFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
 
 // addFlags adds the flags of the log.

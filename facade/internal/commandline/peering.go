@@ -17,6 +17,7 @@ type RunFlags struct {
 	Namespaces []string
 	HasScope   bool
 	Peering    PeeringFlags
+	Election   ElectionFlags
 	// Inspection configures the debug server.
 	Inspection Inspection
 	// MetricsBindAddress and Health are the addresses of these servers. Empty and "0" turn them off.

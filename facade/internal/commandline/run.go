@@ -26,7 +26,7 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 	namespaces, said := r.base.scope.chooseNamespaces(settings.Namespaces)
 	given := RunFlags{
 		Namespaces: namespaces, HasScope: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
-		Inspection: r.inspection, MetricsBindAddress: r.metricsBindAddress,
+		Election: r.election.values(&r.peering), Inspection: r.inspection, MetricsBindAddress: r.metricsBindAddress,
 		HealthProbeBindAddress: r.healthProbeBindAddress, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {

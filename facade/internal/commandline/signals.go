@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sameSignal is the time during which a repeated signal counts as the first one. Programs like timeout and tini -g send
-// a signal both to the process and to its group.
+// repeatedSignalTime is the time during which a repeated signal counts as the first one. Programs like timeout and tini
+// -g send a signal both to the process and to its group.
 const repeatedSignalTime = time.Second
 
 // SignalContext returns a context that ends with SIGTERM or Ctrl-C. A further signal exits with code 1 immediately,

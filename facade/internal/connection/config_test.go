@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// nowhere is the kubeconfig of a cluster that does not exist.
+// unreachableKubeconfig is the kubeconfig of a cluster that does not exist.
 const unreachableKubeconfig = "testdata/nowhere.yaml"
 
 func withoutCluster(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// DefaultConnect is the connect timeout of client-go.
+// DefaultConnectTimeout is the connect timeout of client-go.
 const DefaultConnectTimeout = 30 * time.Second
 
 // Configuration configure how connections are made.

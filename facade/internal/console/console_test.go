@@ -121,7 +121,7 @@ func TestLogForPeople(t *testing.T) {
 	}
 }
 
-// head is the part of a line by which the format "full" differs from "plain".
+// fullLinePrefix is the part of a line by which the format "full" differs from "plain".
 var fullLinePrefix = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (.{20}) \[[A-Z]+ *\] `)
 
 func TestNamesOfLoggers(t *testing.T) {

@@ -27,18 +27,18 @@ func originOf(place uintptr) origin {
 }
 
 const (
-	// klogs is the origin of all lines of klog, including those that the program logs by klog itself.
+	// klogOrigin is the origin of all lines of klog, including those that the program logs by klog itself.
 	klogOrigin = "k8s.io/client-go/"
-	// apiWarnings is the logger for the API server's warnings about deprecated and dropped fields.
+	// apiWarningLogger is the logger for the API server's warnings about deprecated and dropped fields.
 	apiWarningLogger = "sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)"
-	// healthChecks log failed checks, which are not only for debugging.
+	// healthzPackage log failed checks, which are not only for debugging.
 	healthzPackage = "sigs.k8s.io/controller-runtime/pkg/healthz."
 )
 
 var (
-	// libraries are the packages whose infos are for debugging.
+	// libraryPackages are the packages whose infos are for debugging.
 	libraryPackages = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/", "k8s.io/apimachinery/"}
-	// warns are the beginnings of messages of libraries that are warnings: logr has no level for these.
+	// warningPrefixes are the beginnings of messages of libraries that are warnings: logr has no level for these.
 	warningPrefixes = []string{"warning:", "warn:"}
 )
 

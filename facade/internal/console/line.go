@@ -99,7 +99,7 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 // extraPrefix is added to a key that is already in use.
 const extraPrefix = "extra."
 
-// keysOfLines are the keys that each JSON line has on its own.
+// jsonLineKeys are the keys that each JSON line has on its own.
 var jsonLineKeys = []string{"timestamp", "severity", "message", loggerKey}
 
 // JSONLineKeys returns the keys of JSON lines that have a fixed meaning.

@@ -92,6 +92,6 @@ func levelNames(level slog.Level) kopfLevelNames {
 	}
 }
 
-// beyondErrors is Python's level CRITICAL, for failures that end the program. The framework does not use it, but
+// levelCritical is Python's level CRITICAL, for failures that end the program. The framework does not use it, but
 // programs can.
 const levelCritical = slog.LevelError + 4

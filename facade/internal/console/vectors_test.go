@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// recorded is the time at which Kopf's lines were recorded.
+// recordingTime is the time at which Kopf's lines were recorded.
 var recordingTime = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
 
 // TestVectors shows that the log has the keys and texts of Kopf's log.

@@ -13,8 +13,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// maxUnproven is the number of logins in a row that may return refused credentials. New credentials may need a moment
-// until the API server accepts them.
+// maxRefusedLogins is the number of logins in a row that may return refused credentials. New credentials may need a
+// moment until the API server accepts them.
 const maxRefusedLogins = 4
 
 // runLogin runs one login and stores its credentials, or its final error. It runs in its own goroutine. All waiting
@@ -84,7 +84,7 @@ func (v *vault) callHandlers() ([]*session, error) {
 }
 
 // delayLogin waits before a login that follows refused credentials: one second, then twice as long each time. It
-// returns an error after maxUnproven logins in a row.
+// returns an error after maxRefusedLogins logins in a row.
 func (v *vault) delayLogin() error {
 	v.mu.Lock()
 	unproven := v.refusedLogins

@@ -15,8 +15,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Remembered is the number of invalidated credentials per handler that are refused if they are returned again. Kopf has
-// the same limit.
+// MaxInvalidatedDigests is the number of invalidated credentials per handler that are refused if they are returned
+// again. Kopf has the same limit.
 const MaxInvalidatedDigests = 3
 
 // Login returns the available credentials by handler id.

@@ -109,7 +109,7 @@ const (
 	Immediately time.Duration = math.MinInt64 + 1
 )
 
-// Shortest is the shortest valid duration. An untyped constant is a number of nanoseconds, so Timeout(60) and
+// MinDuration is the shortest valid duration. An untyped constant is a number of nanoseconds, so Timeout(60) and
 // Timer("t", 60, fn) compile, although the user means seconds.
 const MinDuration = time.Millisecond
 

@@ -32,7 +32,7 @@ type cluster struct {
 	kinds []discovery.Resource
 }
 
-// timeout limits each request to the API server, if the configuration has no limit.
+// requestTimeout limits each request to the API server, if the configuration has no limit.
 const requestTimeout = time.Minute
 
 // connectScope finds the peering kinds of the scope and returns a client for them.
@@ -61,7 +61,7 @@ func connectScope(ctx context.Context, config *rest.Config, clusterwide bool) (*
 	return &cluster{all, kinds}, nil
 }
 
-// groups and version are those of Kopf's peering. Old clusters have the second group. A cluster can serve both.
+// peeringGroups and version are those of Kopf's peering. Old clusters have the second group. A cluster can serve both.
 var peeringGroups = []string{"kopf.dev", "zalando.org"}
 
 const peeringVersion = "v1"

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// DefaultCleanup is the default of CleanupTimeout. It equals the default grace period of a pod in Kubernetes.
+// DefaultCleanupTimeout is the default of CleanupTimeout. It equals the default grace period of a pod in Kubernetes.
 const DefaultCleanupTimeout = 30 * time.Second
 
 // ActivityRunner calls the handlers of the activities: startup, cleanup, login and probes.

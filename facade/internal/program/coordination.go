@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -38,6 +40,8 @@ type Coordination struct {
 	Lease peering.Lease
 	// HasOwnManager is true if the operator has its own manager, and Embedded if this manager belongs to a call of Run.
 	HasOwnManager, Embedded bool
+	// PodNamespace returns the namespace of the pod, or "" outside of pods. Nil reads it from the service account.
+	PodNamespace func() string
 
 	lock *peering.Lock // nil unless the project has requested it
 	// currentAttendance is the attendance of the last set-up or startup. Health checks read it concurrently.
@@ -48,6 +52,10 @@ type Coordination struct {
 type CoordinationSettings struct {
 	Peering, ResolvedPeering defaults.Peering
 	ServedNamespaces         defaults.NamespaceScope
+	ElectionFlags            commandline.ElectionFlags
+	Cluster                  serving.ClusterConfig
+	// DefaultNamespace returns the default namespace of the credentials. It may be nil.
+	DefaultNamespace func() string
 }
 
 // PeeringLock returns a lock that makes a manager's leader election follow the peering. All calls return the same one.
@@ -78,8 +86,13 @@ func (c *Coordination) KnownPeers() []attendance.Peer {
 // DescribeMode returns the way in which the operator detects other processes with the same objects, for the log line at
 // the start.
 func (c *Coordination) DescribeMode(by CoordinationSettings) string {
-	own := by.ResolvedPeering
+	own, elects := by.ResolvedPeering, c.Elects(by)
 	switch {
+	case c.HasPeers(by.Peering) && elects:
+		return fmt.Sprintf("peering %q with priority %d, if it exists, or Lease %s", own.Name, own.Priority,
+			c.leaseOf(by))
+	case elects:
+		return "Lease " + c.leaseOf(by).String()
 	case c.HasPeers(by.Peering) && !own.Mandatory && c.lock == nil:
 		return fmt.Sprintf("peering %q with priority %d, if it exists", own.Name, own.Priority)
 	case c.HasPeers(by.Peering):
@@ -124,8 +137,11 @@ func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options
 			logging.Warn(m.GetLogger(),
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", c.Operator)
 		}
-		// A program without peers has neither a lease nor a gate: it must run as one replica.
-		if !c.HasOwnManager {
+		switch {
+		case c.Elects(by):
+			return c.addElection(m, options, c.newGate(options), by, nil, nil)
+		// Otherwise, a program without peers has neither a lease nor a gate: it must run as one replica.
+		case !c.HasOwnManager:
 			c.newLeaseGate(options)
 		}
 		return nil
@@ -162,8 +178,8 @@ func (c *Coordination) UpdateRunningOptions(
 func (c *Coordination) connectPeering(
 	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings,
 ) (manager.Runnable, error) {
-	gate, live := peering.WriteGate(c.newGate(options).AddPart()),
-		cmp.Or(options.MatchingNamespaces, namespaces.NewLive())
+	combined, live, peers := c.newGate(options), cmp.Or(options.MatchingNamespaces, namespaces.NewLive()), &peersGate{}
+	gate := peering.Gates{combined.AddPart(), peers}
 	options.MatchingNamespaces = live
 	// Peers wait for the running attempts of this operator, so its record contains their number.
 	member := by.ResolvedPeering.AsMember()
@@ -172,7 +188,7 @@ func (c *Coordination) connectPeering(
 	// mandatory. Both the engine's gate and the lock follow the membership.
 	if c.lock != nil {
 		member.Mandatory, member.Self.Identity = true, c.lock.Identity()
-		gate = peering.Gates{gate, c.lock}
+		gate = append(gate, c.lock)
 	}
 	present, err := attendance.New(m.GetConfig(), m.GetHTTPClient(), member, gate)
 	if err != nil {
@@ -212,6 +228,9 @@ func (c *Coordination) connectPeering(
 	}
 	// The search for peers starts with the operator and ends after the last handler.
 	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
+	if c.Elects(by) {
+		return nil, c.addElection(m, options, combined, by, present, peers)
+	}
 	return nil, nil
 }
 

@@ -205,7 +205,7 @@ func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
 	return nil
 }
 
-// reportsID is the id of reporters in log lines that list handlers.
+// conditionsID is the id of reporters in log lines that list handlers.
 const conditionsID = "conditions"
 
 // NewReporter returns a handler that selects the objects with conditions. The engine never calls it.

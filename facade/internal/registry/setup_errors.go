@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
-// own contains the prefixes of the names of all functions that register handlers: of this package, of package facade
-// and of package rules, which registers handlers for its users.
+// registeringPrefixes contains the prefixes of the names of all functions that register handlers: of this package, of
+// package facade and of package rules, which registers handlers for its users.
 var registeringPrefixes = []string{
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry.", "github.com/kopf-runtime/kopf-runtime/facade.",
 	"github.com/kopf-runtime/kopf-runtime/facade/rules.",
@@ -62,8 +62,8 @@ func (s SetupErrors) JoinedError(operator string) error {
 	}
 }
 
-// ownerless holds errors that do not belong to an operator: of a nil operator, or of the zero value of a selection. The
-// next operator that is set up reports them. Otherwise, their handlers would be missing silently.
+// ownerlessErrors holds errors that do not belong to an operator: of a nil operator, or of the zero value of a
+// selection. The next operator that is set up reports them. Otherwise, their handlers would be missing silently.
 var ownerlessErrors struct {
 	mu   sync.Mutex
 	errs SetupErrors

@@ -19,7 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// handOver is how long an exiting process behind a Service waits for another replica to take over its webhook entries.
+// handOverTime is how long an exiting process behind a Service waits for another replica to take over its webhook
+// entries.
 const handOverTime = time.Second
 
 // configureEndpoint sets the certificate, and how the API server finds the handlers. It reports whether the webhook

@@ -19,10 +19,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// none is the address that turns a server off.
+// noAddress is the address that turns a server off.
 const noAddress = "0"
 
-// remainingExit is the additional time of an exit after the handlers have had theirs: for code that ignores its
+// additionalExitTime is the additional time of an exit after the handlers have had theirs: for code that ignores its
 // context, and for the last writes of webhooks. It equals controller-runtime's default for the whole exit.
 const additionalExitTime = 30 * time.Second
 

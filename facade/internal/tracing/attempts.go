@@ -17,10 +17,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// scope is the name of the instrumentation library in all spans.
+// instrumentationScope is the name of the instrumentation library in all spans.
 const instrumentationScope = "github.com/kopf-runtime/kopf-runtime"
 
-// header is the header of W3C Trace Context. The other header, tracestate, is not stored.
+// traceHeader is the header of W3C Trace Context. The other header, tracestate, is not stored.
 const traceHeader = "traceparent"
 
 // AttemptTracer creates the spans of attempts.

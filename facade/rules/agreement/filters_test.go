@@ -7,7 +7,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// nasty contains the characters that texts in CEL, regular expressions and formats have to escape.
+// specialCharacters contains the characters that texts in CEL, regular expressions and formats have to escape.
 const specialCharacters = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀�^.*$"
 
 type selection = kopf.Selection[*kopf.Unstructured]

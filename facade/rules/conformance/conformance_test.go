@@ -138,7 +138,7 @@ func (s *server) send(
 	}, nil
 }
 
-// resulted separates an expression from its error. Policies may put such errors into others.
+// resultSeparator separates an expression from its error. Policies may put such errors into others.
 const resultSeparator = "' resulted in error: "
 
 // text returns a verdict in the form of the table.

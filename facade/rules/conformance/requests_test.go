@@ -21,7 +21,7 @@ const (
 	boundsDenial  = "413 out of bounds"
 )
 
-// fits is a spec that the rule about CEL extensions of Kubernetes allows.
+// fittingSpec is a spec that the rule about CEL extensions of Kubernetes allows.
 const fittingSpec = `{"storage":"1Gi","timeout":"5m","range":"10.0.0.0/8","url":"https://a.b"%s}`
 
 func fitting(more string) string { return fmt.Sprintf(fittingSpec, more) }

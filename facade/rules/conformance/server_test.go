@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// patience is the timeout for a very slow machine. All waits end as soon as possible.
+// waitTimeout is the timeout for a very slow machine. All waits end as soon as possible.
 const waitTimeout = 5 * time.Minute
 
 // label is the label with the policy of an object.

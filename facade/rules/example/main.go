@@ -34,10 +34,10 @@ func (d *Database) DeepCopyObject() runtime.Object {
 	return &Database{TypeMeta: d.TypeMeta, ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec}
 }
 
-// name is the name of the operator, of its webhook configurations, and of the policy.
+// operatorName is the name of the operator, of its webhook configurations, and of the policy.
 const operatorName = "databases.rules.kopf.dev"
 
-// grows allows the creation of databases, and all updates that do not reduce the size.
+// growthRule allows the creation of databases, and all updates that do not reduce the size.
 var growthRule = rules.New(
 	"size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size", "the size never shrinks",
 	rules.Reason(metav1.StatusReasonForbidden),

@@ -40,7 +40,7 @@ type acceptance struct {
 
 var _ changes.Acceptance = (*acceptance)(nil)
 
-// builtIn holds the API groups of Kubernetes' own kinds. All other groups below k8s.io, such as
+// builtInGroups holds the API groups of Kubernetes' own kinds. All other groups below k8s.io, such as
 // gateway.networking.k8s.io, belong to CRDs.
 var builtInGroups = map[string]bool{
 	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// lookups is the number of concurrent requests. A failed request is repeated after a delay between firstRelook and
-	// longestRelook.
+	// concurrentLookups is the number of concurrent requests. A failed request is repeated after a delay between
+	// minLookupBackoff and maxLookupBackoff.
 	concurrentLookups = 4
 	minLookupBackoff  = time.Second
 	maxLookupBackoff  = time.Minute
-	// mostThere limits how many objects are remembered that exist without matching the selector. If such an object
-	// matches again, it is reported as modified, not as added.
+	// maxExistingUIDs limits how many objects are remembered that exist without matching the selector. If such an
+	// object matches again, it is reported as modified, not as added.
 	maxExistingUIDs = 10_000
 )
 

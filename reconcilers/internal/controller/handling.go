@@ -23,8 +23,8 @@ import (
 func (c *Controller) newKind() kind.HandledKind {
 	return kind.HandledKind{
 		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Slot: c.workers.occupation, Gate: c.turn.Gate,
-		Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
-		Journal: c.journal,
+		Takeovers: c.turn.Takeovers, Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(),
+		Events: c.deps.Events, Journal: c.journal,
 	}
 }
 
@@ -91,7 +91,7 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.HandlerCh
 	return lens
 }
 
-// secrets is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
+// secretKind is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
 // sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
-// errVanished is the cause that ends the controller of one namespace.
+// errNamespaceRemoved is the cause that ends the controller of one namespace.
 var errNamespaceRemoved = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
 
 // Namespaces lists the namespaces whose objects are handled; the empty name is the whole cluster.
@@ -27,6 +27,8 @@ type Namespaces interface {
 type Turn struct {
 	// Gate permits passes to begin; a nil gate always does.
 	Gate kind.WorkGate
+	// Takeovers is how many times another process may have acted before.
+	Takeovers int
 	// Readiness blocks handlers until the indices are filled; nil does not block.
 	Readiness *indexes.Readiness
 	// FollowPauses calls serve with the gate of one namespace whenever it may be served, and paused while it may not,
@@ -151,7 +153,9 @@ func (s *namespaceControllers) startController(ctx context.Context, name string,
 			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
 			// otherwise.
 			s.turn.FollowPauses(ctx, name, func(ctx context.Context, gate kind.WorkGate) {
-				s.serveNamespace(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
+				turn := s.turn
+				turn.Gate = gate
+				s.serveNamespace(ctx, name, turn)
 			}, func(ctx context.Context) { s.indexNamespace(ctx, name) })
 		}
 		if context.Cause(ctx) == errNamespaceRemoved { //nolint:errorlint // a wrapped one is another one's

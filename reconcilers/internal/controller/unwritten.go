@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// slowestInsistence is the longest delay between two attempts to write during a pause. Running work has little time
+// maxPausedRetryDelay is the longest delay between two attempts to write during a pause. Running work has little time
 // after a pause has begun, so the usual backoff would be too slow.
 const maxPausedRetryDelay = 5 * time.Second
 
@@ -94,7 +94,7 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 		if !left || result.RequeueAfter <= 0 {
 			return
 		}
-		// Wait for the requested delay, but not for longer than slowestInsistence.
+		// Wait for the requested delay, but not for longer than maxPausedRetryDelay.
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(result.RequeueAfter, maxPausedRetryDelay)):

@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// resync is the period after which an informer reports all objects again, as in controller-runtime. Each informer
-// varies it by a tenth, so that the informers of a process do not resync at the same moment.
+// baseResyncPeriod is the period after which an informer reports all objects again, as in controller-runtime. Each
+// informer varies it by a tenth, so that the informers of a process do not resync at the same moment.
 const baseResyncPeriod = 10 * time.Hour
 
 // WatchInterest describes which objects of a resource an informer watches, and which parts of them it keeps.
@@ -118,7 +118,7 @@ func (l *listing) watchObjects(ctx context.Context, options metav1.ListOptions) 
 	return l.newRequest(&options, "PartialObjectMetadata").Watch(ctx)
 }
 
-// metadataAlone is the Accept header for metadata. API servers that do not support this form, such as some aggregated
+// metadataAccept is the Accept header for metadata. API servers that do not support this form, such as some aggregated
 // ones, send whole objects: the second media type permits that.
 const metadataAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
 

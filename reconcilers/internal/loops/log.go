@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mostFields limits the number of fields in one log line.
+// maxLoggedFields limits the number of fields in one log line.
 const maxLoggedFields = 8
 
 // LogLoop warns about a loop, with the handlers that keep it running and the fields that they change.

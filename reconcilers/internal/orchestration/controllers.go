@@ -159,8 +159,8 @@ func (o *Orchestrator) reportResolution(
 	}
 }
 
-// grace is the time for which a resource may be missing without an error. The API server serves a CRD some seconds
-// after it was applied, and the next resync then finds it.
+// missingGracePeriod is the time for which a resource may be missing without an error. The API server serves a CRD some
+// seconds after it was applied, and the next resync then finds it.
 const missingGracePeriod = 5 * time.Second
 
 // isRecentlyMissing reports whether the resource has been missing for less than the grace period.

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-// settling is the number of extra rounds after a requested resync. The discovery of the API server lags behind changes
-// of CRDs, so the first round can still see the old state.
+// settlingRounds is the number of extra rounds after a requested resync. The discovery of the API server lags behind
+// changes of CRDs, so the first round can still see the old state.
 const settlingRounds = 3
 
 // Runner runs the controllers of resources. Package reconcilers implements it.

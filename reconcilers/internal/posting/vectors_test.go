@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// firstMoment is the time at which the clocks of the cases start.
+// startTimestamp is the time at which the clocks of the cases start.
 const startTimestamp = "2024-05-06T07:08:09.123456+00:00"
 
 // optionsOf returns the options of Kopf, with the settings of a case.

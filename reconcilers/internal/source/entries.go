@@ -32,8 +32,8 @@ type entries struct {
 	peakSize int // largest number of hashes since the map was created
 }
 
-// plenty is the size from which an empty map is replaced. A Go map never shrinks, and when an operator starts, there is
-// a request for every object.
+// shrinkThreshold is the size from which an empty map is replaced. A Go map never shrinks, and when an operator starts,
+// there is a request for every object.
 const shrinkThreshold = 1024
 
 // newEntries creates an index with a random seed, so that names cannot be chosen to collide.

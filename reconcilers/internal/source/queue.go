@@ -184,7 +184,7 @@ func (q *PriorityQueue) Forget(r Request) { q.limiter.Forget(r) }
 // NumRequeues returns the limiter's count of the request.
 func (q *PriorityQueue) NumRequeues(r Request) int { return q.limiter.NumRequeues(r) }
 
-// forever is the longest delay; half of the maximum, so that adding the time of the clock cannot overflow.
+// maxDelay is the longest delay; half of the maximum, so that adding the time of the clock cannot overflow.
 const maxDelay = math.MaxInt64 / 2
 
 // mergeRequest merges the request with its entry, or creates one. The caller holds the lock, as for all functions

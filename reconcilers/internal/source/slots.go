@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Patience is the time for which requests of one side may wait without one of them getting a slot. After it, Places
+// StallTimeout is the time for which requests of one side may wait without one of them getting a slot. After it, Places
 // reports a stall.
 const StallTimeout = 10 * time.Second
 
@@ -22,8 +22,8 @@ const (
 	classCount
 )
 
-// shares are the numbers of turns of each class in one round. A round ends when no waiting class has turns left. So
-// urgent classes go first, but all classes make progress. Raising the priority of old requests instead would put the
+// turnsPerRound are the numbers of turns of each class in one round. A round ends when no waiting class has turns left.
+// So urgent classes go first, but all classes make progress. Raising the priority of old requests instead would put the
 // whole first listing, which waits since the start, before every edit made now.
 var turnsPerRound = [classCount]int{classTick: 16, classDeletion: 8, classChange: 4, classRetry: 2, classResume: 1}
 

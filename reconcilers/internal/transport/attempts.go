@@ -109,7 +109,7 @@ func withoutRetryAfter(response *http.Response) *http.Response {
 	return response
 }
 
-// rewording changes the texts by which client-go recognizes errors that it retries by itself.
+// errorTextReplacer changes the texts by which client-go recognizes errors that it retries by itself.
 var errorTextReplacer = strings.NewReplacer(
 	"connection reset by peer", "the connection was reset by the peer",
 	"use of closed network connection", "the network connection is closed",

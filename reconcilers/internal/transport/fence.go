@@ -33,8 +33,8 @@ var (
 	)
 )
 
-// moment is the time within which the Fence detects that the manager does not wait, after the context of the operator
-// has ended. The manager ends all contexts, but one after another.
+// detectionTimeout is the time within which the Fence detects that the manager does not wait, after the context of the
+// operator has ended. The manager ends all contexts, but one after another.
 const detectionTimeout = 100 * time.Millisecond
 
 // NewFence creates the fence of an operator. It must be added to the manager to have an effect.

@@ -16,12 +16,12 @@ import (
 
 // The defaults of [RequestLimits].
 const (
-	// DefaultRequest is long enough for the slowest requests, which are lists. Kopf: networking.request_timeout.
+	// DefaultRequestTimeout is long enough for the slowest requests, which are lists. Kopf: networking.request_timeout.
 	DefaultRequestTimeout = 5 * time.Minute
-	// DefaultInactivity is a little longer than the interval between the bookmarks of an API server, which is about a
-	// minute. Kopf: watching.inactivity_timeout.
+	// DefaultInactivityTimeout is a little longer than the interval between the bookmarks of an API server, which is
+	// about a minute. Kopf: watching.inactivity_timeout.
 	DefaultInactivityTimeout = 70 * time.Second
-	// DefaultPause is short, because it delays events. Kopf: watching.reconnect_backoff.
+	// DefaultReconnectBackoff is short, because it delays events. Kopf: watching.reconnect_backoff.
 	DefaultReconnectBackoff = 100 * time.Millisecond
 )
 
@@ -29,7 +29,7 @@ const (
 // limit or the pause.
 type RequestLimits struct {
 	// RequestTimeout limits all requests except watches, including the time to read the response; zero means
-	// DefaultRequest.
+	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
 	// ServerTimeout is the duration that watches request from the API server, in whole seconds, rounded up. Zero keeps
 	// the value of the client, which is 5 to 10 minutes for an informer; negative leaves it to the server. Kopf:
@@ -39,10 +39,10 @@ type RequestLimits struct {
 	// watching.client_timeout.
 	ClientTimeout time.Duration
 	// InactivityTimeout limits the time in which a watch sends nothing, not even a bookmark; zero means
-	// DefaultInactivity.
+	// DefaultInactivityTimeout.
 	InactivityTimeout time.Duration
 	// ReconnectBackoff is the least time between the end or failure of a watch and the next watch of the same path;
-	// zero means DefaultPause.
+	// zero means DefaultReconnectBackoff.
 	ReconnectBackoff time.Duration
 }
 
@@ -138,8 +138,8 @@ func (a *answer) Close() error {
 	return a.source.Close()
 }
 
-// forgetting is the time without traffic after which a connection is no longer tracked. Most connections are closed by
-// then.
+// connectionRetention is the time without traffic after which a connection is no longer tracked. Most connections are
+// closed by then.
 const connectionRetention = time.Hour
 
 // connections records when something was received on each connection, for any request. HTTP/2 requests share a

@@ -18,7 +18,7 @@ const (
 	retryAfter = "Retry-After"
 	// longestRetryAfter limits the delay that a server can request.
 	longestRetryAfter = 10 * time.Minute
-	// longestRefusal limits the bytes that are read of a refusal, which may be any text of a proxy.
+	// maxRefusalSize limits the bytes that are read of a refusal, which may be any text of a proxy.
 	maxRefusalSize = 64 << 10
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// usual holds the backoffs of Kopf.
+// kopfBackoffs holds the backoffs of Kopf.
 var kopfBackoffs = []any{int64(1), int64(1), int64(2), int64(3), int64(5), int64(8), int64(13), int64(21)}
 
 // server answers one request after another, and all further ones with its last response.

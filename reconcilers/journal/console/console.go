@@ -16,8 +16,8 @@ import (
 // Path is the URL path of the page. The parts of the page are below it.
 const Path = "/console"
 
-// policy is the Content-Security-Policy: the page may load content from its own server only, and cannot be embedded in
-// other pages.
+// securityPolicy is the Content-Security-Policy: the page may load content from its own server only, and cannot be
+// embedded in other pages.
 const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// pace is the least time between two refreshes of the summaries. All open pages share them.
+	// refreshInterval is the least time between two refreshes of the summaries. All open pages share them.
 	refreshInterval = 500 * time.Millisecond
-	// longestSentence limits the characters of a decision that are shown.
+	// maxSentenceLength limits the characters of a decision that are shown.
 	maxSentenceLength = 200
 )
 

@@ -47,7 +47,7 @@ func AllStates() []ObjectCondition {
 		Unknown, Seen, Gone}
 }
 
-// problems is the number of states that need the attention of a user. They come first in the order.
+// problemStateCount is the number of states that need the attention of a user. They come first in the order.
 const problemStateCount = 4
 
 // IsProblem reports whether the object needs the attention of a user.

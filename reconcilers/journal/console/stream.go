@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// mostStreams limits the number of open pages, as each costs a goroutine and regular work.
+	// maxStreams limits the number of open pages, as each costs a goroutine and regular work.
 	maxStreams = 16
-	// mostRows limits the number of objects, and of retries, that a page shows.
+	// maxRows limits the number of objects, and of retries, that a page shows.
 	maxRows = 100
 	// interval is the time between two checks for changes.
 	interval = time.Second

@@ -10,7 +10,7 @@ import (
 
 const isLiveScript = "document.getElementById('connection').textContent === 'Live'"
 
-// rows is how many objects are shown.
+// rowCountScript is how many objects are shown.
 const rowCountScript = "document.querySelectorAll('#objects tbody tr').length"
 
 func open(t *testing.T, w *harness, view browser.View) *browser.Page {

@@ -55,7 +55,7 @@ func (w *harness) standing() journal.OperatorState {
 	}
 }
 
-// began is when everything in a world begins: that of virtual time.
+// virtualStart is when everything in a world begins: that of virtual time.
 var virtualStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // newPopulatedHarness has objects in all states. It happened in virtual time, so that all times are the same in each

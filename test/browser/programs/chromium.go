@@ -20,7 +20,7 @@ const Advice = "run `make browser` as root on Debian, or install Chromium or Chr
 // ErrNoChromium is that there is no browser on this machine.
 var ErrNoChromium = errors.New("there is no Chromium: " + Advice)
 
-// names are those that distributions and Google give to the program, the usual ones first.
+// browserNames are those that distributions and Google give to the program, the usual ones first.
 var browserNames = []string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome",
 	"/Applications/Chromium.app/Contents/MacOS/Chromium",

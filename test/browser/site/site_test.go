@@ -23,7 +23,7 @@ const siteFolder = "../../../bin/site/html"
 
 func TestMain(m *testing.M) { browser.Main(m) }
 
-// policy has the browser report an error for each request to another host, which fails the test.
+// securityPolicy has the browser report an error for each request to another host, which fails the test.
 const securityPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
 	"img-src 'self' data:; worker-src 'self' blob:"
 
@@ -42,7 +42,7 @@ func serve(t *testing.T) string {
 	return server.URL
 }
 
-// ten are pages with all elements: a diagram, long tables, code in several languages, lists with code.
+// samplePages are pages with all elements: a diagram, long tables, code in several languages, lists with code.
 var samplePages = []string{
 	"index", "getting-started", "concepts", "handlers", "options", "settings", "mistakes", "storages", "tutorial",
 	"porting",

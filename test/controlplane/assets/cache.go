@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
 )
 
-// incoming is the name prefix of incomplete files. They are never used as results, and the holder of the lock may
-// remove them.
+// incompletePrefix is the name prefix of incomplete files. They are never used as results, and the holder of the lock
+// may remove them.
 const incompletePrefix = ".incoming-"
 
 // cache is one version's folder below the root that all versions share.

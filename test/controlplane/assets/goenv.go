@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// overridden lists the variables with which a caller steers its own build. Here they would build another program, for
-// another machine, or fail on a go.mod that is not theirs.
+// overriddenVariables lists the variables with which a caller steers its own build. Here they would build another
+// program, for another machine, or fail on a go.mod that is not theirs.
 var overriddenVariables = []string{"GOFLAGS", "GOWORK", "GOOS", "GOARCH", "CGO_ENABLED", "GO111MODULE", "GOBIN",
 	AssetsVariable}
 
-// harmless lists the flags in GOFLAGS that change how a build runs and not what comes out.
+// allowedFlags lists the flags in GOFLAGS that change how a build runs and not what comes out.
 var allowedFlags = []string{"-p", "-modcacherw", "-a", "-v", "-x"}
 
 // goEnvironment returns the caller's environment for running the Go command on a foreign module. Proxies, caches,

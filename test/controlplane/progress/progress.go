@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// quiet is how long a wait may last without a line.
+	// firstLineDelay is how long a wait may last without a line.
 	firstLineDelay = time.Second
-	// beat is the pause between two lines about the same wait.
+	// lineInterval is the pause between two lines about the same wait.
 	lineInterval = 10 * time.Second
 )
 

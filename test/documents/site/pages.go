@@ -131,7 +131,7 @@ type converter struct {
 	files map[string][]byte
 }
 
-// fenced matches a block of code, with the comment above it that names the file that it repeats.
+// fencedBlock matches a block of code, with the comment above it that names the file that it repeats.
 var fencedBlock = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)?( *)```[^\n]*\n.*?^ *```$")
 
 // convert returns the page with links, headings and blocks as the generator needs them.

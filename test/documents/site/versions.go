@@ -20,7 +20,7 @@ import (
 // development is the folder of the manual of the branch main.
 const development = "main"
 
-// selector has the theme request the list of versions, which is beside the folder of each version, for a menu in the
+// versionMenu has the theme request the list of versions, which is beside the folder of each version, for a menu in the
 // header. It is the format of mike, which is not needed for that.
 const versionMenu = "extra:\n  version: {provider: mike, default: latest}\n"
 

@@ -37,7 +37,7 @@ func newOperator(namespaces ...string) *kopf.Operator {
 	return op
 }
 
-// quiet is longer than saving a result takes.
+// saveMargin is longer than saving a result takes.
 const saveMargin = 5 * time.Second
 
 // handlerDuration returns how long the second handler runs: E2E_SLOW, or zero.

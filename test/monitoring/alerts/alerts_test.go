@@ -17,7 +17,7 @@ type course struct {
 	want    []string
 }
 
-// these are the labels that all series of one operator have here.
+// seriesLabels are the labels that all series of one operator have here.
 const seriesLabels = `{instance="a",operator="dbs",kind="Database.example.org"`
 
 const (

@@ -20,7 +20,7 @@ var (
 	whatClauses = regexp.MustCompile(`(?i)\bwhat (is|are|was|were|has|had|have|it|they|there|the|he|she|we|somebody|` +
 		`nobody|others|comes?|came|follows|stands)\b`)
 	tellWords = regexp.MustCompile(`(?i)\b(tells?|told)\b`)
-	// customary are type names that several packages may have.
+	// commonTypeNames are type names that several packages may have.
 	commonTypeNames = []string{"Options", "Option", "Reader", "Writer", "Source", "Server"}
 )
 

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// linesAgain is the number of lines that are repeated of each failure, and widthAgain their maximum length in
-	// bytes.
+	// maxOutputLines is the number of lines that are repeated of each failure, and maxLineLength their maximum length
+	// in bytes.
 	maxOutputLines = 30
 	maxLineLength  = 2000
 )

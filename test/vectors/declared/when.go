@@ -20,7 +20,7 @@ var kwargs = map[handlers.Family][]string{
 	},
 }
 
-// common lists the arguments that filters of all families get.
+// commonArguments lists the arguments that filters of all families get.
 var commonArguments = []string{
 	"resource", "body", "spec", "meta", "status", "uid", "name", "namespace", "labels", "annotations", "patch",
 	"logger", "memo",

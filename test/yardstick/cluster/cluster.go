@@ -22,9 +22,9 @@ import (
 const (
 	// Namespace is the namespace of all objects.
 	Namespace = "default"
-	// marker is the user whose requests mark positions in the audit log.
+	// markerUser is the user whose requests mark positions in the audit log.
 	markerUser = "yardstick-marker"
-	// patience is the start timeout of the servers, enough for a very slow machine.
+	// serverTimeout is the start timeout of the servers, enough for a very slow machine.
 	serverTimeout = 5 * time.Minute
 )
 

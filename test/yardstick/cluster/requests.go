@@ -22,7 +22,7 @@ import (
 // request counts when it arrives, including watches, whatever its response.
 type Requests map[string]int
 
-// writing lists the verbs that change objects.
+// writeVerbs lists the verbs that change objects.
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
 // Writes returns the number of requests that change objects.

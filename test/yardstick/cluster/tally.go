@@ -31,7 +31,7 @@ type Tally struct {
 	changed chan struct{} // holds a token if something was counted since
 }
 
-// stalled is how long a wait continues without any change of the counts.
+// stallTimeout is how long a wait continues without any change of the counts.
 const stallTimeout = 2 * time.Minute
 
 // watch counts the objects until the context ends. It drops their specs and managed fields so that the yardstick itself

@@ -11,7 +11,7 @@ import (
 // Pair is a comparison: Of is divided by To.
 type Pair struct{ Title, Numerator, Denominator string }
 
-// none is printed where a ratio does not exist.
+// noRatio is printed where a ratio does not exist.
 const noRatio = "–"
 
 // Print writes a table for each phase with one line per figure: a column of ratios for each pair whose contenders have

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// said is the prefix of lines for the yardstick.
+// figurePrefix is the prefix of lines for the yardstick.
 const figurePrefix = "yardstick "
 
 // WriteFigure writes a word with a number for the yardstick that has started this program: "yardstick ticks 12".

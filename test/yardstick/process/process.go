@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// patience is how long a program may take to end after a signal.
+// stopTimeout is how long a program may take to end after a signal.
 const stopTimeout = 30 * time.Second
 
 // Process is a program that is running or has ended.

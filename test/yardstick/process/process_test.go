@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// role turns the test binary into an operator.
+// roleVariable turns the test binary into an operator.
 const roleVariable = "YARDSTICK_TEST_ROLE"
 
 func TestMain(m *testing.M) {

@@ -25,7 +25,7 @@ func startAlone(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// requestsAsTheyAre makes Describe print total numbers: there are no objects to divide by.
+// undividedRequests makes Describe print total numbers: there are no objects to divide by.
 const undividedRequests = int(^uint(0) >> 1)
 
 // measureIdle measures an idle program.

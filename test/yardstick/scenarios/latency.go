@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// straggling is how long the handlers of earlier changes may still take after that of the last change.
+// stragglerTimeout is how long the handlers of earlier changes may still take after that of the last change.
 const stragglerTimeout = 2 * time.Second
 
 // steady changes one object after another at a steady rate. Operators print the age of each change when its handler is

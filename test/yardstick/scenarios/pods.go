@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// seeing is how long an operator may take to see all pods: with tens of thousands, some need minutes.
+// syncTimeout is how long an operator may take to see all pods: with tens of thousands, some need minutes.
 const syncTimeout = 15 * time.Minute
 
 func createPods(ctx context.Context, b *Bench) error {

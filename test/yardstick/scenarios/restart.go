@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// look is how often the CPU of a starting operator is read; the kernel counts it in hundredths of a second.
+	// sampleInterval is how often the CPU of a starting operator is read; the kernel counts it in hundredths of a
+	// second.
 	sampleInterval = 20 * time.Millisecond
-	// quiet is how long an operator must use at most idle of CPU to count as idle.
+	// idleDuration is how long an operator must use at most idle of CPU to count as idle.
 	idleDuration = 1500 * time.Millisecond
 	maxIdleCPU   = 30 * time.Millisecond
-	// late is the share of additional CPU after which an operator counts as not idle before. It is large because Kopf
-	// stops the workers of all objects some seconds after their last task.
+	// lateCPUShare is the share of additional CPU after which an operator counts as not idle before. It is large
+	// because Kopf stops the workers of all objects some seconds after their last task.
 	lateCPUShare = 0.5
-	// settling limits the whole wait.
+	// settleTimeout limits the whole wait.
 	settleTimeout = 10 * time.Minute
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// longestReview is the longest time that the API server waits for a response.
+// maxReviewTimeout is the longest time that the API server waits for a response.
 const maxReviewTimeout = 30 * time.Second
 
 // refusal is the error of a request that does not get a review as its response.

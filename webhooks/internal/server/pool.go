@@ -15,25 +15,26 @@ const (
 	ordinaryClass class = iota
 	deletionClass       // an object cannot disappear while its deletion waits
 	smallClass          // such reviews are frequent and need little memory
-	// classes is the number of classes.
+	// classCount is the number of classes.
 	classCount
 )
 
 const (
-	// smallBody is the largest size, in bytes, of most bodies.
+	// maxSmallBodyBytes is the largest size, in bytes, of most bodies.
 	maxSmallBodyBytes = 64 << 10
-	// smallValues is the largest size, in bytes, of the values of most reviews.
+	// maxSmallValueBytes is the largest size, in bytes, of the values of most reviews.
 	maxSmallValueBytes = 1 << 20
-	// patienceOfPlace is how long a review waits for other reviews to end. API servers repeat rejected requests.
+	// slotTimeout is how long a review waits for other reviews to end. API servers repeat rejected requests.
 	slotTimeout = time.Second
-	// grace is how long a client may take to send a body before the body can be dropped in favor of another one.
+	// bodyGracePeriod is how long a client may take to send a body before the body can be dropped in favor of another
+	// one.
 	bodyGracePeriod = time.Second
 )
 
 var (
-	// errFull is the error of a review for which there is no memory at present.
+	// errOutOfMemory is the error of a review for which there is no memory at present.
 	errOutOfMemory = errors.New("too many large admission reviews at once")
-	// errSlow is the error of a body that was dropped in favor of another one.
+	// errSlowBody is the error of a body that was dropped in favor of another one.
 	errSlowBody = errors.New("the admission review came too slowly, and its memory was needed")
 )
 
@@ -142,7 +143,7 @@ func (p *pool) dropBody(in *requestBody) {
 }
 
 // acquireSlot waits for the memory of values. The caller must release the returned permission. Requests that wait too
-// long get errFull, and API servers retry them.
+// long get errOutOfMemory, and API servers retry them.
 func (p *pool) acquireSlot(ctx context.Context, c class, values int64) (*reviewSlot, error) {
 	// The class was chosen by the body. The estimated size of the values decides whether the review is small.
 	if values <= maxSmallValueBytes {

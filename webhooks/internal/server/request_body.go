@@ -64,7 +64,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*requestBody,
 	return in, err
 }
 
-// roomAhead limits the memory that is allocated only because a client announces a size. Most reviews are smaller.
+// maxPreallocatedBytes limits the memory that is allocated only because a client announces a size. Most reviews are
+// smaller.
 const maxPreallocatedBytes = 16 << 10
 
 // readAll is like io.ReadAll, with an announced size, which is negative if it is unknown. It allocates more memory only

@@ -17,8 +17,8 @@ import (
 const (
 	// DefaultBodyLimit is enough for two states of an object, each of the maximum size that the API server accepts.
 	DefaultBodyLimit = 7 << 20
-	// defaultMemory is enough for the largest objects that can be stored, and for several ordinary ones at the same
-	// time.
+	// defaultMemoryLimit is enough for the largest objects that can be stored, and for several ordinary ones at the
+	// same time.
 	defaultMemoryLimit = 96 << 20
 	// DefaultReadTimeout is short, because an API server has the whole review in memory before it sends the first byte.
 	DefaultReadTimeout = 10 * time.Second

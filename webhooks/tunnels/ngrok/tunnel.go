@@ -33,7 +33,8 @@ const (
 	headerTimeout, idleTimeout = 10 * time.Second, 30 * time.Second
 )
 
-// hopeless are the codes of errors that retries cannot resolve: the token is malformed, unknown, revoked, or missing.
+// permanentErrorCodes are the codes of errors that retries cannot resolve: the token is malformed, unknown, revoked, or
+// missing.
 var permanentErrorCodes = []string{"ERR_NGROK_105", "ERR_NGROK_106", "ERR_NGROK_107", "ERR_NGROK_4018"}
 
 // Agent opens the endpoint at ngrok. Each ngrok.Agent implements it.

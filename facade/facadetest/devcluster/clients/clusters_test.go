@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// patience is the longest wait for a cluster or a client on a machine under load.
+	// waitTimeout is the longest wait for a cluster or a client on a machine under load.
 	waitTimeout = 5 * time.Minute
 	// interval is the polling interval for a state that no watch reports.
 	interval = 100 * time.Millisecond

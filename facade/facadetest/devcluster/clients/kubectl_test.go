@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// minors lists the kubectl versions that Kubernetes supports for the reported server version 1.36.
+// kubectlVersions lists the kubectl versions that Kubernetes supports for the reported server version 1.36.
 var kubectlVersions = []string{"1.35", "1.36", "1.37"}
 
 // kubectl builds kubectl of a minor version.

@@ -9,10 +9,10 @@ import (
 
 // Limits that keep a report readable.
 const (
-	// mostShown is the number of goroutines that a report shows of each kind.
+	// maxGoroutines is the number of goroutines that a report shows of each kind.
 	maxGoroutines = 3
-	// mostLines is the number of stack lines that a report shows: the header and ten functions with two lines each. The
-	// creator of the goroutine follows.
+	// maxStackLines is the number of stack lines that a report shows: the header and ten functions with two lines each.
+	// The creator of the goroutine follows.
 	maxStackLines = 21
 )
 
@@ -29,7 +29,7 @@ type stoppedBubble struct {
 	routines  []routine
 }
 
-// headers matches the first line of a stack, whose format is that of the Go runtime.
+// headerPattern matches the first line of a stack, whose format is that of the Go runtime.
 var headerPattern = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
 
 // findStoppedBubbles returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines.

@@ -9,8 +9,8 @@ import (
 const (
 	// interval is the real time between two looks at the guarded bubbles.
 	interval = 2 * time.Second
-	// looks is the number of consecutive looks that must show the same state. One look is a proof, unless a goroutine
-	// outside of the bubble holds the mutex: that one needs time to release it.
+	// requiredChecks is the number of consecutive looks that must show the same state. One look is a proof, unless a
+	// goroutine outside of the bubble holds the mutex: that one needs time to release it.
 	requiredChecks = 5
 )
 
@@ -27,7 +27,7 @@ type bubbleGuard struct {
 	checks int    // consecutive looks with this state
 }
 
-// all holds the guarded bubbles of the process: one timer looks at all of them.
+// allGuards holds the guarded bubbles of the process: one timer looks at all of them.
 var allGuards = guards{byBubble: map[string]*bubbleGuard{}}
 
 // The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak

@@ -112,7 +112,7 @@
 		if (!o.running) {
 			[mark, text] = ['warn', 'Not active: it is starting or exiting, or another replica is the leader'];
 		} else if (o.paused) {
-			[mark, text] = ['warn', 'Paused by a peer'];
+			[mark, text] = ['warn', o.standby ? 'Standby: ' + o.standby : 'Paused by a peer'];
 		} else if (waiting.length > 0) {
 			[mark, text] = ['busy', 'Waiting for indices'];
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
 )
 
-// patience is how long a command has to end by itself after a signal. At a terminal it got the signal as well, and
+// stopTimeout is how long a command has to end by itself after a signal. At a terminal it got the signal as well, and
 // a second one means "at once" to many programs; so nothing is passed on before.
 const stopTimeout = 10 * time.Second
 

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// epitaph is the script of the watchdog. It reads group ids until its input ends, which it does when the one process
-// that holds the other end has ended for any reason; then it cleans up. The second removal covers a file that a dying
-// server was just creating.
+// cleanupScript is the script of the watchdog. It reads group ids until its input ends, which it does when the one
+// process that holds the other end has ended for any reason; then it cleans up. The second removal covers a file that a
+// dying server was just creating.
 const cleanupScript = `
 trap '' HUP INT TERM
 dir=$1

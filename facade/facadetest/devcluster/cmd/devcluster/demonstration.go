@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// consolePatience limits the wait for the operator's console. A program with command line flags of its own may not
+	// consoleTimeout limits the wait for the operator's console. A program with command line flags of its own may not
 	// have a console.
 	consoleTimeout = 15 * time.Second
-	// changePatience limits the wait for the operator to handle the new object. changeDelay is the time after the
+	// changeTimeout limits the wait for the operator to handle the new object. changeDelay is the time after the
 	// operator's last write until the object counts as handled.
 	changeTimeout, changeDelay = 10 * time.Second, time.Second
 )

@@ -22,7 +22,7 @@ func (v *Version) Validate(object map[string]any) field.ErrorList {
 	return append(problems, v.validateRules(problems, object, nil)...)
 }
 
-// blocking lists the types of problems that prevent the evaluation of rules in the real server.
+// blockingErrorTypes lists the types of problems that prevent the evaluation of rules in the real server.
 var blockingErrorTypes = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
 	field.ErrorTypeTypeInvalid,

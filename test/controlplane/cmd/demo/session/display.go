@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plain matches what a shell takes as it is.
+// unquotedWord matches what a shell takes as it is.
 var unquotedWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
 // show prints a command as people type it in the current folder.

@@ -12,11 +12,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
 )
 
-// Fired is the default of [Session.FiredPattern]: the framework's own line about a handler that succeeded, however the
-// logger writes its values.
+// DefaultFiredPattern is the default of [Session.FiredPattern]: the framework's own line about a handler that
+// succeeded, however the logger writes its values.
 const DefaultFiredPattern = `Handler succeeded.*\breason\W+%s\b`
 
-// grace is the time in which the operator must end its handlers before it is killed.
+// stopTimeout is the time in which the operator must end its handlers before it is killed.
 const stopTimeout = 20 * time.Second
 
 // consoleURL matches the line of an operator that serves its console.

@@ -1,0 +1,69 @@
+package commandline
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// The values of --leader-elect.
+const (
+	ElectAuto   = "auto"
+	ElectAlways = "true"
+	ElectNever  = "false"
+)
+
+// ElectionFlags contains the values of the flags of the leader election.
+type ElectionFlags struct {
+	// Mode is ElectAuto, ElectAlways or ElectNever. Empty is ElectNever.
+	Mode string
+	// ID is the name of the Lease; empty for the default.
+	ID string
+}
+
+// addFlags adds the flags. Without a value, --leader-elect is true, as in other controllers.
+func (e *ElectionFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(
+		&e.Mode, "leader-elect", ElectAuto,
+		"a `mode`: true lets a Lease decide which replica acts, false does not; auto does so in a pod, unless "+
+			"there is a peering object",
+	)
+	flags.Lookup("leader-elect").NoOptDefVal = ElectAlways
+	flags.StringVar(
+		&e.ID, "leader-elect-id", "",
+		"the `name` of this Lease; default: the name of the operator, with a digest of its namespaces",
+	)
+}
+
+// checkFlags validates the flags.
+func (e *ElectionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) error {
+	switch e.Mode {
+	case ElectAuto, ElectNever:
+	case ElectAlways:
+		if peers.standalone || peers.name != "" {
+			return asUsageError(cmd, fmt.Errorf("--leader-elect=true excludes --standalone and --peering: a replica "+
+				"acts alone, by its peers, or by a Lease"))
+		}
+	default:
+		return asUsageError(cmd, fmt.Errorf("--leader-elect=%s: it is auto, true or false", e.Mode))
+	}
+	if e.ID == "" {
+		return nil
+	}
+	if invalid := validation.IsDNS1123Subdomain(e.ID); len(invalid) > 0 {
+		return asUsageError(cmd, fmt.Errorf("--leader-elect-id: %q cannot be the name of a Lease: %s", e.ID,
+			invalid[0]))
+	}
+	return nil
+}
+
+// values returns the values. A developer's operator, with --dev, does not wait for a Lease by itself.
+func (e *ElectionFlags) values(peers *peeringFlags) ElectionFlags {
+	given := *e
+	if given.Mode == ElectAuto && peers.usesDevPriority {
+		given.Mode = ElectNever
+	}
+	return given
+}

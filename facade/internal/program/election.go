@@ -1,0 +1,100 @@
+package program
+
+import (
+	"cmp"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/peering/election"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
+
+// Elects reports whether a Lease decides which replica of a program acts, unless there is a peering object. With
+// --leader-elect=auto, this is the case in pods, but not for operators that must not wait for others, or that follow
+// the rules of Kopf.
+func (c *Coordination) Elects(by CoordinationSettings) bool {
+	if !c.HasOwnManager || c.Embedded || by.Peering.Mandatory {
+		return false
+	}
+	switch by.ElectionFlags.Mode {
+	case commandline.ElectAlways:
+		return true
+	case commandline.ElectAuto:
+		return !by.Peering.Standalone && !by.Peering.KopfRules && c.podNamespace(by) != ""
+	default:
+		return false
+	}
+}
+
+// podNamespace returns the namespace of the pod, or "" outside of pods. A kubeconfig can select another cluster than
+// that of the pod.
+func (c *Coordination) podNamespace(by CoordinationSettings) string {
+	if by.Cluster != (serving.ClusterConfig{}) || os.Getenv("KUBECONFIG") != "" {
+		return ""
+	}
+	if c.PodNamespace != nil {
+		return c.PodNamespace()
+	}
+	return readPodNamespace()
+}
+
+// leaseOf returns the namespace and the name of the Lease.
+func (c *Coordination) leaseOf(by CoordinationSettings) types.NamespacedName {
+	namespace := c.podNamespace(by)
+	if namespace == "" && by.DefaultNamespace != nil {
+		namespace = by.DefaultNamespace()
+	}
+	served := by.ServedNamespaces.ServedPatterns().Texts()
+	if labels := by.ServedNamespaces.LabelSelector(); labels != nil {
+		served = append(served, "labels "+labels.String())
+	}
+	return types.NamespacedName{
+		Namespace: cmp.Or(namespace, "default"),
+		Name:      cmp.Or(by.ElectionFlags.ID, election.LeaseName(c.Operator, served)),
+	}
+}
+
+// addElection makes the operator take part in the election of its replicas. Present is its attendance among peers; nil
+// without peers.
+func (c *Coordination) addElection(
+	m ctrl.Manager, options *reconcilers.Options, gate *peering.CombinedGate, by CoordinationSettings,
+	present *attendance.Attendance, peers *peersGate,
+) error {
+	host, _ := os.Hostname() // the identity is unique without it
+	o := election.Options{
+		Lease: c.leaseOf(by), Identity: cmp.Or(os.Getenv("POD_ID"), host, c.Operator) + "_" + string(uuid.NewUUID()),
+		Gate: gate, Busy: options.Gate.Busy, OnTakeover: options.Gate.NoteTakeover,
+		Optional: by.ElectionFlags.Mode == commandline.ElectAuto,
+	}
+	if present != nil {
+		o.PeersDecide, o.PeersPause = present.PeersDecide, peers.closed.Load
+	}
+	own, err := election.New(m.GetConfig(), m.GetHTTPClient(), o)
+	if err != nil {
+		return err
+	}
+	options.StartExtraWork = combineBackground(options.StartExtraWork, own.Begin)
+	options.Standby = own.DescribeStandby
+	return m.AddReadyzCheck(c.Operator+"/election", func(*http.Request) error { return own.CheckReady() })
+}
+
+// peersGate stores whether the peers demand a pause.
+type peersGate struct{ closed atomic.Bool }
+
+var _ peering.WriteGate = (*peersGate)(nil)
+
+// Set stores the state.
+func (g *peersGate) Set(closed bool) { g.closed.Store(closed) }
+
+// AllowWritesUntil does nothing: the gate of the operator has the limit.
+func (*peersGate) AllowWritesUntil(time.Time) {}
