@@ -73,6 +73,7 @@ func ExplainAt(op *Operator, address string, optional bool) {
 
 // StoredThings describes everything that the operator stores in a cluster.
 func StoredThings(op *Operator) (draining.Operator, error) { return op.storedThings() }
+
 // PlanOf predicts what the operator would do on the cluster.
 func PlanOf(ctx context.Context, op *Operator, config *rest.Config) (*planning.Report, error) {
 	report, err := op.planChanges(ctx, commandline.PlanRequest{Cluster: config})

@@ -39,7 +39,8 @@ func (p runnableOperator) Settings() (serving.ManagerSettings, error) {
 	patterns := p.op.settings.scope.ServedPatterns()
 	cached, _ := patterns.PlainNames() // a pattern can match any namespace, so only plain names limit the cache
 	return serving.ManagerSettings{
-		Scheme: scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
+		AnnotationPrefix: own.Persistence.AnnotationPrefix,
+		Scheme:           scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: p.op.settings.connectionSettings(), Transport: own.Tracing.transportWrapper(),
 		Probe: p.op.activities.Probing.AwaitResults, StopProbes: p.op.activities.Probing.StopProbing,

@@ -45,7 +45,7 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
 	}
 	o.Conditions = conditions.Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled",
-		WritesObservedGeneration: true}
+		Paused: "HandlingPaused", WritesObservedGeneration: true}
 	return o
 }
 

@@ -109,7 +109,7 @@ func (r *cycleRun) options() reconcilers.Options {
 	o := reconcilers.Options{
 		Settings: reconcilers.Settings{
 			Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(),
-			LeaveFinalizers: true, KopfDeletions: true,
+			LeaveFinalizers: true, KopfDeletions: true, KopfTexts: true,
 			CancelPolling: ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
 			InstantExit:   ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
 		},

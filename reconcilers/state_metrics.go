@@ -57,9 +57,12 @@ func (o *operator) emitScopeStates(
 		return
 	}
 	emit(metrics.WatchAge, silence.Seconds(), kind)
+	pausedObjects, failed := kept.Objects.CountControls()
+	emit(metrics.PausedObjects, float64(pausedObjects), kind)
 	if len(families.Changing) == 0 {
 		return
 	}
+	emit(metrics.FailedObjects, float64(failed), kind)
 	late := kept.Unhandled.CurrentUnfinished()
 	emit(metrics.Unhandled, float64(late.Changes), kind)
 	emit(metrics.OldestUnhandled, late.OldestAge.Seconds(), kind)

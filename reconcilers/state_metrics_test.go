@@ -71,6 +71,7 @@ func TestStates(t *testing.T) {
 			"daemons d Secret running": 2, "daemons d Secret waiting": 0, "daemons d Secret stopping": 0,
 			"timers t Secret running": 0, "timers t Secret waiting": 2, "timers t Secret stopping": 0,
 			"index_keys by-name": 2, "index_objects by-name": 2,
+			"objects_paused ConfigMap": 0, "objects_paused Secret": 0, "objects_failed ConfigMap": 0,
 			"objects_remembered ConfigMap": 1, "objects_remembered Secret": 0,
 			"watch_age_seconds ConfigMap": 30, "watch_age_seconds Secret": 30,
 		}

@@ -107,7 +107,8 @@ func (c *Change[T]) newHandling(h *handlers.Handler, r *recorder) *changes.Chang
 		InterimStorage: changes.NewInterimStorage(operatorName, ""),
 		Dependents:     c.trial.keeper,
 	}
-	handling.Finalizer, handling.Progress = finalizer, storages.WithFormerIDs(progressStorage, h.KindFormerIDs)
+	handling.Prefix, handling.Finalizer = operatorName, finalizer
+	handling.Progress = storages.WithFormerIDs(progressStorage, h.KindFormerIDs)
 	handling.Clock = func() time.Time { return now }
 	// The nil pointer must not become a non-nil interface.
 	if watched := c.trial.keeper.OwnedChildren; watched != nil {

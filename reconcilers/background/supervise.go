@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// Supervise starts the background handlers that match the object, and stops the others. It returns holds if a finalizer
+// Supervise starts the background handlers that match the object, and stops the others; it stops all handlers of a
+// paused object. It returns holds if a finalizer
 // must hold the object: any handler matches and has not ended by itself, whether or not it runs. It returns busy while
 // handlers of an object that is being deleted have not ended yet. The error is that of a filter.
 //
@@ -30,6 +31,13 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	if c.Deleting {
 		holds, busy = s.superviseDeletion(ctx, settings.Handlers, c)
 		return holds, busy, nil
+	}
+	// A paused object is not looked at any further. Its handlers start again when it is resumed.
+	if c.Paused {
+		if o := s.tasksOf(c, false); o != nil {
+			o.startAndStop(nil, nil)
+		}
+		return false, false, nil
 	}
 	matching, err := settings.matchingHandlers(ctx, c)
 	if err != nil {

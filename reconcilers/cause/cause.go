@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -47,6 +49,9 @@ type Cause struct {
 	// Deleting is true if the object has a deletion timestamp. Held is true if it has our finalizer. Gone is true if it
 	// does not exist any more.
 	Deleting, HasFinalizer, Gone bool
+	// Paused is true if an annotation pauses the object: no handler is called. It is never true for a deletion that is
+	// handled nevertheless.
+	Paused bool
 	// Handled is true if the object was handled completely before: there is a last-handled essence. Changed is true if
 	// the present essence differs from it.
 	Handled, Changed bool
@@ -89,6 +94,9 @@ type Lens struct {
 	Diffbase diffbase.Storage
 	// Progress stores the records whose keys do not belong to an essence.
 	Progress progress.Reader
+	// Prefix is that of the annotations that control the handling, which do not belong to an essence either. Other
+	// annotations of the prefix are removed by the storages.
+	Prefix string
 	// ExtraPaths are the paths that belong to the essence because handlers name them as fields, such as fields of the
 	// status.
 	ExtraPaths []diff.Path
@@ -289,7 +297,22 @@ func (l *Lens) withoutProgress(essence diffbase.Essence) (cleared diffbase.Essen
 	if err != nil {
 		return nil, fmt.Errorf("clearing the essence of progress: %w", err)
 	}
-	return cleared, nil
+	return l.withoutControls(cleared), nil
+}
+
+// withoutControls returns the essence without the annotations that control the handling. It does not modify the
+// essence, and returns it unchanged if there are none.
+func (l *Lens) withoutControls(essence diffbase.Essence) diffbase.Essence {
+	metadata, _ := essence["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for key := range annotations {
+		if !keys.IsControl(l.Prefix, key) {
+			continue
+		}
+		// The path exists, so there is no error.
+		essence, _ = storage.WithoutValue(essence, []string{"metadata", "annotations", key})
+	}
+	return essence
 }
 
 // hashSeed is random in each process, so that users cannot construct two essences with the same hash.

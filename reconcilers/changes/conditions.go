@@ -124,9 +124,9 @@ func blockedBy(attempts []*execution.Attempt, id string) string {
 }
 
 // hasOutdatedConditions reports whether the conditions on the object are outdated although no handler was called: they
-// are missing, are for another generation, or report running handlers while none runs. It returns true once per
-// generation in the life of the process, until handlers are called: another client that removes the conditions is not
-// fought.
+// are missing, are for another generation, report running handlers while none runs, or a pause that is over. It returns
+// true once per generation in the life of the process, until handlers are called: another client that removes the
+// conditions is not fought.
 func (p *pass) hasOutdatedConditions(types conditions.Types, report conditions.Report) bool {
 	told, idle := types.ReadReported(p.object.body), true
 	for _, o := range report.Outcomes {
@@ -134,7 +134,7 @@ func (p *pass) hasOutdatedConditions(types conditions.Types, report conditions.R
 	}
 	// Conditions without a generation count as current.
 	current := told.Generation == 0 || told.Generation == report.Generation
-	return (!told.HasReady || !current || told.IsReconciling && idle) &&
+	return (!told.HasReady || !current || told.IsReconciling && idle || told.IsPaused) &&
 		p.memory.conditionsGeneration != report.Generation+1
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -31,7 +32,7 @@ func (h *ChangeHandling) HandleDisappearance(ctx context.Context, last *jsontext
 		return
 	}
 	c, handled := h.disappearanceCause(ctx, body, last)
-	if handled {
+	if pause, _ := h.PauseOf(body); handled || pause == controls.PausedDeletion {
 		return
 	}
 	// Record the call decisions in the journal together, after the handlers have run.

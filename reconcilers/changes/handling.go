@@ -132,6 +132,9 @@ type Memory struct {
 
 	ownWrites *ownWrites // our writes that call handlers; nil if there are none
 
+	answeredRequest string // the last request that was answered, while the object has it
+	pauseReported   bool   // the condition of the present pause was written
+
 	conditionsGeneration int64 // generation of the conditions written without calls, plus one; zero if none
 }
 
@@ -141,6 +144,9 @@ type HandledState struct {
 	Hash uint64
 	// HadFinalizer is true if the object had our finalizer.
 	HadFinalizer bool
+	// IsPaused is true if the object is paused by its annotation, HasFailed if handlers of its last change have failed
+	// permanently.
+	IsPaused, HasFailed bool
 }
 
 // maxLoggedErrors caps the number of remembered texts: users who can edit the object can cause any number of them.

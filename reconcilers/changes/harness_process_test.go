@@ -73,7 +73,7 @@ func (gate) Leave()        {}
 
 // testSettings returns the settings of the operator.
 func testSettings() settings.Settings {
-	return settings.Settings{BoundTo: boundToAnnotation, Finalizer: finalizer}.WithDefaults()
+	return settings.Settings{Prefix: prefix, BoundTo: boundToAnnotation, Finalizer: finalizer}.WithDefaults()
 }
 
 // supervised records the calls of a handler; calls of a killed process are not made.

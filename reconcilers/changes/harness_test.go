@@ -22,6 +22,7 @@ const (
 	boundToAnnotation = prefix + "/handled-uid"
 	handledAnnotation = prefix + "/last-handled-configuration"
 	interimAnnotation = prefix + "/handling-configuration"
+	failedAnnotation  = prefix + "/failed-handlers"
 )
 
 // harness is one API server with the calls and log lines of the processes that use it.
@@ -71,7 +72,10 @@ func (w *harness) log() logr.Logger {
 }
 
 // hasLogged reports whether any log line contains all of the texts.
-func (w *harness) hasLogged(texts ...string) bool {
+func (w *harness) hasLogged(texts ...string) bool { return len(w.linesWith(texts...)) > 0 }
+
+// linesWith returns the log lines that contain all of the texts.
+func (w *harness) linesWith(texts ...string) (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.logLines {
@@ -80,10 +84,10 @@ func (w *harness) hasLogged(texts ...string) bool {
 			found = found && strings.Contains(line, text)
 		}
 		if found {
-			return true
+			lines = append(lines, line)
 		}
 	}
-	return false
+	return lines
 }
 
 func (w *harness) called(c *cause.Cause, id string) {
@@ -147,13 +151,14 @@ func (w *harness) wantHandled(when string, want any) {
 	w.want(when+": handled last", want, at(w.annotation(handledAnnotation), "spec", "field"))
 }
 
-// wantClean checks that only the last-handled configuration and its binding are left of the annotations of the engine.
+// wantClean checks that only the last-handled configuration, its binding and the list of failed handlers are left of
+// the annotations of the engine.
 func (w *harness) wantClean(when string) {
 	w.t.Helper()
 	annotations, _ := w.at("metadata", "annotations").(map[string]any)
 	for key := range annotations {
 		switch key {
-		case handledAnnotation, boundToAnnotation, prefix + "/kopf-managed":
+		case handledAnnotation, boundToAnnotation, failedAnnotation, prefix + "/kopf-managed":
 		default:
 			if strings.HasPrefix(key, prefix+"/") {
 				w.t.Errorf("%s: %s is left on the object: %v", when, key, annotations[key])

@@ -140,7 +140,7 @@ func (r *runner) dueHandlers(
 // answer to our own write has revealed.
 func (p *pass) isInterrupted(ctx context.Context) bool {
 	p.exiting = p.exiting || !p.handling.MayBegin(ctx)
-	return p.exiting || !p.outcomes.cause.Deleting && patching.IsBeingDeleted(p.object.body)
+	return p.exiting || !p.outcomes.cause.Deleting && patching.IsBeingDeleted(p.object.body) || p.isPausedSince()
 }
 
 // newAttempt prepares a call on a copy of the object, with the former attempts of the handler. An object with a text is

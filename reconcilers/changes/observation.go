@@ -21,6 +21,7 @@ import (
 
 // observation is the result of comparing the object with the memory on it, at the start of a round.
 type observation struct {
+	control
 	cause           *cause.Cause
 	lastHandled     diffbase.Essence // the last-handled configuration as stored
 	interimEssence  diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
@@ -72,10 +73,13 @@ func (p *pass) observeObject(ctx context.Context) (*observation, error) {
 		seen.memoryLost = true
 		then, veiled = h.Lens.Redaction.UnknownEssence(now)
 	}
-	seen.cause = cause.Detect(cause.Observation{
+	observed := cause.Observation{
 		Body: o.body, Object: o.lazyBody, Finalizer: h.Finalizer, Old: then, New: now, VeiledPaths: veiled,
 		Initial: p.memory.Initial,
-	})
+	}
+	seen.cause = cause.Detect(observed)
+	p.observeControls(ctx, seen)
+	p.replaceCause(seen, observed)
 	return seen, nil
 }
 

@@ -38,7 +38,9 @@ type outcomes struct {
 	leavesFilters        bool             // last includes own patches that take the object out of all filters
 	// handlers that keep the object have failed: the state they saw is stored as last handled
 	hasHoldingFailure bool
-	workingCopy       map[string]any // the object with the changes of the handlers; nil if they made none
+	// handlers have failed permanently at the end of the cause
+	hasFailed   bool
+	workingCopy map[string]any // the object with the changes of the handlers; nil if they made none
 
 	attempts       []*execution.Attempt // those with unwritten changes or outcomes
 	unwrittenSince time.Time            // since when the oldest outcome is unwritten; zero if none is
@@ -114,12 +116,16 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 
 // retryWrite writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
 func (p *pass) retryWrite(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
-	if !seen.memoryLost && !diff.Equal(essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled)) {
+	before, now := essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled)
+	closed := !seen.memoryLost && !diff.Equal(before, now)
+	if closed || kept.observation.replacesCause && p.object.hasAnswered(kept.observation.request) {
 		// The cause was closed: by this very write, if its answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
 	// The outcomes are composed against the object that this pass has observed.
-	kept.observation, kept.hasRunningBackground = seen, busy
+	again := *seen
+	again.control = kept.observation.control // another request can have come since: it is not handled yet
+	kept.observation, kept.hasRunningBackground = &again, busy
 	return p.saveOutcomes(ctx, kept)
 }
 
@@ -263,7 +269,7 @@ func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
 ) ([]*adapters.HandlerChain, error) {
 	// Select the handlers, and their states for this cause.
-	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.draft.VerdictFunc())
+	selected, err := p.selectHandlers(ctx, seen)
 	if err != nil {
 		return nil, filterError(err)
 	}
@@ -341,7 +347,7 @@ func (o *outcomes) applyOutcome(a *execution.Attempt, now time.Time) error {
 		o.unwrittenSince = now
 	}
 	// The first success decides: its handler saw this configuration.
-	if o.interimEssence == nil && a.Outcome.Final && a.Outcome.Err == nil {
+	if o.interimEssence == nil && !o.observation.replacesCause && a.Outcome.Final && a.Outcome.Err == nil {
 		o.interimEssence = o.cause.New
 	}
 	return nil

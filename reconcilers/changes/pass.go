@@ -55,7 +55,7 @@ func (m *Memory) IsEmpty() bool {
 		m.loggedLongDelays == "" &&
 		m.loggedErrors == nil && m.retriedEditHash == 0 && m.unstoredRecords == nil && m.openRecords.handling == nil &&
 		m.losses == nil && m.conditionsGeneration == 0 &&
-		m.ownWrites == nil
+		m.ownWrites == nil && m.answeredRequest == "" && !m.pauseReported
 }
 
 // detachObjects drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
@@ -138,7 +138,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	if next != continuePass || err != nil {
 		return next, err
 	}
-	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != continuePass || err != nil {
+	if next, err := p.checkInterest(ctx, seen, &wanted); next != continuePass || err != nil {
 		return next, err
 	}
 	if next, err := p.restoreLost(ctx, seen, wanted); next != continuePass || err != nil {

@@ -38,14 +38,17 @@ func (p *pass) awaitsBackground(c *cause.Cause) bool {
 	return h.Background != nil && !h.KopfDeletions && h.Background.DelaysDeletion(c)
 }
 
-// checkInterest finds out whether any handler matches the object. While the operator exits or pauses, it stops the
-// pass: nothing new begins.
-func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *interest) (verdict, error) {
+// checkInterest finds out whether any handler matches the object. While the operator exits or pauses, or the object is
+// paused, it stops the pass: nothing new begins.
+func (p *pass) checkInterest(ctx context.Context, seen *observation, wanted *interest) (verdict, error) {
 	if !p.handling.MayBegin(ctx) {
 		p.exiting = true
 		return finishPass, nil
 	}
-	found, err := p.handling.interestIn(ctx, c, p.draft.VerdictFunc())
+	if seen.cause.Paused {
+		return finishPass, p.pauseObject(ctx, seen)
+	}
+	found, err := p.handling.interestIn(ctx, seen.cause, p.draft.VerdictFunc())
 	if found.HasChangeHandler {
 		p.draft.ClearVerdicts() // the verdicts only concern the interest: the selection follows
 	}
@@ -284,8 +287,11 @@ func blockDeletion(finalizer string) patching.Transform {
 
 // dropStaleProgress ends causes that do not exist any more: the change was reverted, or the object left the filters.
 // Their records are removed. If a handler had already succeeded, the state that it saw becomes the last-handled
-// configuration, so that the revert follows as an update.
+// configuration, so that the revert follows as an update. A request for another run of the handlers comes first.
 func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
+	if next, err := p.beginRequest(ctx, seen, wanted); next != continuePass || err != nil {
+		return next, err
+	}
 	reason := seen.cause.Reason
 	switch {
 	case reason == cause.Gone:
@@ -329,6 +335,7 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 		return err
 	}
 	p.memory.openRecords = openRecords{}
+	p.object.answerRequest(&patch, seen, false)
 	// There are no two configurations to swap.
 	if !handled || seen.cause.Old == nil {
 		p.handling.InterimStorage.PurgeEssence(&patch, p.object.storageBody)

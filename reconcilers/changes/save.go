@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -35,7 +36,8 @@ func (p *pass) closeOrContinue(ctx context.Context) error {
 		p.reportKept(ctx, p.outcomes)
 	}
 	// The resume is finished even if the write fails: the outcomes in memory are written later.
-	if p.outcomes.state.AllFinished() && !p.object.gone {
+	again := p.outcomes.observation.replacesCause && p.outcomes.observation.request.Mode == controls.Failed
+	if p.outcomes.state.AllFinished() && !p.object.gone && !again {
 		p.memory.Initial = false
 	}
 	return err
@@ -157,6 +159,12 @@ func (p *pass) saveOnce(
 
 // noteRemembered keeps a copy of the memory on the object, in case another client removes it.
 func (p *pass) noteRemembered(handled *outcomes) {
+	if handled.canClose() {
+		p.memory.HandledState.HasFailed = handled.hasFailed
+	}
+	if handled.state.AllFinished() && handled.observation.isRequested() {
+		p.memory.answeredRequest = handled.observation.request.Value
+	}
 	switch {
 	case !handled.canClose():
 		if handled.essenceToStore != nil {
@@ -199,6 +207,14 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 			return err
 		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(h.Finalizer))
+	}
+	if err := p.recordFailures(handled, patch); err != nil {
+		return err
+	}
+	o.answerRequest(patch, handled.observation, true)
+	if handled.observation.replacesCause {
+		handled.essenceToStore, handled.handlersAgree = nil, !handled.observation.edited
+		return o.bindMemory(patch)
 	}
 	// The first successful handler decides: an edit since then follows as an update.
 	last := handled.interimEssence
@@ -264,6 +280,9 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if len(patch.Merge) == 0 { // nothing of ours changes: the binding is not worth a write
 		return nil
 	}
+	// A deletion that is kept does not end, but its handlers do.
+	o.answerRequest(patch, handled.observation, handled.isKept())
+	p.endFormerFailures(handled, patch)
 	// The essence of another cause must not be taken for one of this cause.
 	if handled.interimEssence == nil && handled.observation.hasStaleInterim {
 		h.InterimStorage.PurgeEssence(patch, o.storageBody)
@@ -313,8 +332,8 @@ func (p *pass) isSettled() bool {
 	case p.exiting || p.rewriteDelay > 0 || o.gone || o.released || patching.IsBeingDeleted(o.body) ||
 		p.handling.Conditions != nil:
 		return false // conditions can be retried
-	case p.outcomes != nil && !p.isClosedForAll(p.outcomes):
-		return false
+	case p.outcomes != nil && (!p.isClosedForAll(p.outcomes) || p.memory.Initial):
+		return false // the resume can follow a requested run
 	default:
 		// Without own writes since the observation, nothing can differ.
 		return o.observedBody == nil || p.handling.isAlike(o.observedBody, o.body, o.storedAnnotations)
@@ -327,64 +346,4 @@ func (p *pass) isClosedForAll(handled *outcomes) bool {
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.HandlerChain) bool {
 			return h.Description.LeavesField(handled.cause)
 		})
-}
-
-// isAlike reports whether two states of the object are equal, except for the annotations that our writes have stored
-// for the engine, and for parts that no handler depends on.
-func (h *ChangeHandling) isAlike(before, now, stored map[string]any) bool {
-	same := func(key string, then, now any) bool {
-		switch key {
-		case "metadata":
-			return h.isAlikeMetadata(then, now, stored)
-		case "status":
-			// Handlers that only see the essence do not see the status.
-			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
-		default:
-			return diff.Equal(then, now)
-		}
-	}
-	return eachEqual(before, now, same)
-}
-
-// isAlikeMetadata compares the metadata. The server changes some of its fields with every write.
-func (h *ChangeHandling) isAlikeMetadata(before, now any, stored map[string]any) bool {
-	then, _ := before.(map[string]any)
-	metadata, _ := now.(map[string]any)
-	return eachEqual(then, metadata, func(key string, then, now any) bool {
-		switch key {
-		case "resourceVersion", "managedFields":
-			// Each write changes these.
-			return true
-		case "generation":
-			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
-		case "annotations":
-			wanted, _ := then.(map[string]any)
-			present, _ := now.(map[string]any)
-			if len(stored) > 0 { // as our writes should have left them
-				wanted = maps.Clone(wanted)
-				if wanted == nil {
-					wanted = map[string]any{}
-				}
-				maps.Copy(wanted, stored)
-			}
-			return eachEqual(wanted, present, func(_ string, then, now any) bool { return diff.Equal(then, now) })
-		default:
-			return diff.Equal(then, now)
-		}
-	})
-}
-
-// eachEqual calls same for each key of both mappings. An absent value is nil.
-func eachEqual(before, now map[string]any, same func(key string, then, now any) bool) bool {
-	for key, then := range before {
-		if !same(key, then, now[key]) {
-			return false
-		}
-	}
-	for key, value := range now {
-		if _, asked := before[key]; !asked && !same(key, nil, value) {
-			return false
-		}
-	}
-	return true
 }

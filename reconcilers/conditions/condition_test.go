@@ -91,7 +91,7 @@ func TestSet(t *testing.T) {
 func TestNamed(t *testing.T) {
 	own, err := conditions.NewTypes("a.example.org")
 	if d := gocmp.Diff([]string{
-		"a.example.org/Ready", "a.example.org/Reconciling", "a.example.org/Stalled",
+		"a.example.org/Ready", "a.example.org/Reconciling", "a.example.org/Stalled", "a.example.org/HandlingPaused",
 	}, own.TypeNames()); d != "" || err != nil || own.WritesObservedGeneration {
 		t.Errorf("%v: %s", err, d)
 	}

@@ -23,6 +23,8 @@ const (
 	Failed = "Failed"
 	// Blocked: a handler cannot be called before the object is changed.
 	Blocked = "Blocked"
+	// Annotated is the reason of Paused: an annotation of the object pauses it.
+	Annotated = "Annotated"
 	// FailedBefore is a reason of Stalled with status False: a former change has failed permanently, and a later one is
 	// being handled. If the later change is reverted, the failure is reported again.
 	FailedBefore = "FailedBefore"
@@ -53,6 +55,8 @@ type Report struct {
 	Resumed bool
 	// Outcomes are the outcomes of the handlers of the change; empty if no handler had to be called.
 	Outcomes []HandlerProgress
+	// Paused is the message of a paused object; empty for one that is handled. No other condition changes in a pause.
+	Paused string
 	// Former is the object before the handlers changed it; nil if unknown. A handler that replaces the whole list drops
 	// our conditions. They are restored from Former, so that their transition times stay.
 	Former map[string]any
@@ -76,7 +80,7 @@ func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[s
 	fresh := t.restoreDropped(list, r.Former)
 	for _, c := range t.computeConditions(fresh, r) {
 		if c.Generation = r.Generation; c.Status == "" {
-			// Reconciling and Stalled are only present while they apply.
+			// Reconciling, Stalled and Paused are only present while they apply.
 			fresh = dropCondition(fresh, c.Type)
 		} else {
 			fresh = putCondition(fresh, c, now)
@@ -110,9 +114,12 @@ func (t Types) newObservedGeneration(body, status map[string]any, r Report) int6
 	return r.Generation
 }
 
-// computeConditions returns all three conditions. Those without a status must be removed: following kstatus,
-// Reconciling and Stalled are only present while they are abnormal.
+// computeConditions returns all conditions, or that of a pause alone. Those without a status must be removed: following
+// kstatus, all but Ready are only present while they are abnormal.
 func (t Types) computeConditions(list []any, r Report) []Condition {
+	if r.Paused != "" {
+		return []Condition{{Type: t.Paused, Status: True, Reason: Annotated, Message: r.Paused}}
+	}
 	ready, reconciling, stalled := Condition{Type: t.Ready}, Condition{Type: t.Reconciling}, Condition{Type: t.Stalled}
 	failure := t.formerFailure(list)
 	open, lost := splitOutcomes(r.Outcomes)
@@ -141,7 +148,7 @@ func (t Types) computeConditions(list []any, r Report) []Condition {
 	if ready.Status == False && len(open) == 0 {
 		stalled.Status, stalled.Reason, stalled.Message = True, ready.Reason, ready.Message
 	}
-	return []Condition{ready, reconciling, stalled}
+	return []Condition{ready, reconciling, stalled, {Type: t.Paused}}
 }
 
 // readyCondition returns the Ready condition of an object without pending or failed handlers. If no handler had to be

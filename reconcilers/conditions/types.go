@@ -8,8 +8,8 @@ import (
 
 // Types are the types of the conditions that an operator writes.
 type Types struct {
-	// Ready, Reconciling and Stalled are the type names.
-	Ready, Reconciling, Stalled string
+	// Ready, Reconciling, Stalled and Paused are the type names.
+	Ready, Reconciling, Stalled, Paused string
 	// WritesObservedGeneration is true if status.observedGeneration is written as well. Only the operator that owns the
 	// kind may write it, because the field describes the whole status.
 	WritesObservedGeneration bool
@@ -18,11 +18,14 @@ type Types struct {
 // NewTypes returns the usual types. With a domain, it returns types for an additional operator on a kind whose main
 // operator has the usual types. An additional operator does not write status.observedGeneration.
 func NewTypes(domain string) (Types, error) {
-	t := Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", WritesObservedGeneration: domain == ""}
+	t := Types{
+		Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", Paused: "HandlingPaused",
+		WritesObservedGeneration: domain == "",
+	}
 	if domain == "" {
 		return t, nil
 	}
-	for _, name := range []*string{&t.Ready, &t.Reconciling, &t.Stalled} {
+	for _, name := range []*string{&t.Ready, &t.Reconciling, &t.Stalled, &t.Paused} {
 		// A domain makes the types of two operators on one kind different.
 		*name = domain + "/" + *name
 		if err := checkType(*name); err != nil {
@@ -32,14 +35,14 @@ func NewTypes(domain string) (Types, error) {
 	return t, nil
 }
 
-// TypeNames returns the three types.
-func (t Types) TypeNames() []string { return []string{t.Ready, t.Reconciling, t.Stalled} }
+// TypeNames returns the four types.
+func (t Types) TypeNames() []string { return []string{t.Ready, t.Reconciling, t.Stalled, t.Paused} }
 
 // ReportedState is the state that the conditions of an object report.
 type ReportedState struct {
 	// HasReady is true if the Ready condition exists, even if its status is False. Reconciling is true if the status of
-	// the Reconciling condition is True.
-	HasReady, IsReconciling bool
+	// the Reconciling condition is True, and Paused if that of the Paused condition is.
+	HasReady, IsReconciling, IsPaused bool
 	// Generation is the generation that the conditions describe; zero if unknown.
 	Generation int64
 }
@@ -49,6 +52,7 @@ func (t Types) ReadReported(body map[string]any) ReportedState {
 	status, list, _ := readStatus(body)
 	ready, reconciling := findCondition(list, t.Ready), findCondition(list, t.Reconciling)
 	told := ReportedState{HasReady: ready != nil, IsReconciling: reconciling["status"] == True}
+	told.IsPaused = findCondition(list, t.Paused)["status"] == True
 	told.Generation, _ = ready["observedGeneration"].(int64)
 	// If the condition does not have a generation, use that of the whole status.
 	if told.Generation == 0 && t.WritesObservedGeneration {

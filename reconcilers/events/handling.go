@@ -84,6 +84,9 @@ func (h *EventHandling) handleEvent(ctx context.Context, e RawEvent, loop *loop)
 		return nil
 	}
 	c := &cause.Cause{EventType: e.Type, Object: opened, Deleting: e.Object.IsDeleting()}
+	if h.IsPausedIn(opened, c.Deleting || e.Type == Deleted) {
+		return nil
+	}
 	noted := h.Journal.ForObject(e.Object.ObjectKey(), e.Object.GetUID())
 	look := noted.StartEventEvaluation(c)
 	defer look.AddToJournal()

@@ -79,6 +79,8 @@ type AttemptEntry struct {
 	Error string `json:"error,omitempty"`
 	// Next is the time of the next call.
 	Next *time.Time `json:"next,omitempty"`
+	// IsFormer is true for a failure that the object has recorded: it was called before this process was started.
+	IsFormer bool `json:"former,omitempty"`
 	// Seconds is the duration of the call in seconds; for repeated entries, that of the last call.
 	Seconds float64 `json:"seconds"`
 }
@@ -116,6 +118,7 @@ const (
 	HeldBlocked = "blocked until the object changes"
 	HeldError   = "an error of the framework"
 	HeldFailure = "the permanent failure of its deletion"
+	HeldPaused  = "paused by its annotation"
 )
 
 // isRepetitionOf reports whether both entries say the same, apart from times and counters. Such entries are merged.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -157,6 +158,27 @@ func (o ObjectJournal) RecordHold(why string, err error, until time.Time) {
 		held.Until = &until
 	}
 	o.addEntry(Entry{Hold: held})
+}
+
+// RecordPause records that the object is paused. The text says what ends the pause.
+func (o ObjectJournal) RecordPause(text string) {
+	o.addEntry(Entry{Hold: &Hold{Reason: HeldPaused, Error: text}})
+}
+
+// RecordFormerFailure records a permanent failure that an earlier process has left on the object, with its time.
+func (o ObjectJournal) RecordFormerFailure(h *handlers.Handler, at time.Time, message string) {
+	if o.kind == nil {
+		return
+	}
+	called := &AttemptEntry{Handler: h.ID, Purpose: h.VerbName(), Outcome: Failed, IsFormer: true}
+	if message != "" {
+		called.Error = o.kind.errorText(errors.New(message))
+	}
+	e := Entry{At: at.UTC(), Attempt: called}
+	if at.IsZero() {
+		e.At = currentTime()
+	}
+	o.kind.journal.addEntry(Key{Kind: o.kind.kind, Object: o.key}, o.uid, e)
 }
 
 // errorText returns the text of an error, or a note if the kind has secret values.

@@ -129,6 +129,9 @@ func (l *Evaluation) changedPathsText() string {
 // outcomeText describes the outcome of the call.
 func (a *AttemptEntry) outcomeText() string {
 	text := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
+	if a.IsFormer {
+		text = "it " + a.Outcome + ", before this process was started"
+	}
 	if a.Error != "" {
 		text += ": " + a.Error
 	}
@@ -146,6 +149,8 @@ func (h *Hold) holdText() string {
 	case h.Reason == HeldFailure:
 		return "The object is kept after " + h.Reason + ": " + h.Error + ". An edit calls the failed handlers again; " +
 			"if its finalizer is removed, the object is deleted."
+	case h.Reason == HeldPaused:
+		return "The object is " + h.Reason + ": " + h.Error + ". No handlers, daemons and timers run for it."
 	case h.Until == nil:
 		// Throttling without a next attempt waits for an event.
 		return "The object is not handled until its next event, after " + h.Reason + ": " + h.Error + "."

@@ -293,6 +293,22 @@ func (s *Objects) forgetLocked(uid types.UID) {
 	delete(s.handled, uid)
 }
 
+// CountControls returns the numbers of paused objects, and of objects whose last change has failed permanently. It
+// visits all handled objects, so it is for the collection of metrics.
+func (s *Objects) CountControls() (paused, failed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, handled := range s.handled {
+		if handled.IsPaused {
+			paused++
+		}
+		if handled.HasFailed {
+			failed++
+		}
+	}
+	return paused, failed
+}
+
 // Len returns the number of objects with memory, without those that were only handled.
 func (s *Objects) Len() int {
 	s.mu.Lock()

@@ -31,6 +31,10 @@ const (
 	IndexedObjects
 	// RememberedObjects is the number of objects with state in memory: kind.
 	RememberedObjects
+	// PausedObjects is the number of objects that are paused by their annotations, and FailedObjects that of objects
+	// whose last change has failed permanently: kind.
+	PausedObjects
+	FailedObjects
 	// WatchAge is the time since the last event or bookmark of a watch, in seconds: kind.
 	WatchAge
 )
@@ -69,6 +73,10 @@ var familyDescriptions = [...]familyDescription{
 	IndexedObjects: {name: "kopf_index_objects", help: "Objects with values in an index.", labels: []string{"index"}},
 	RememberedObjects: {name: "kopf_objects_remembered", help: "Objects with state in memory.",
 		labels: []string{"kind"}},
+	PausedObjects: {name: "kopf_objects_paused", help: "Objects that are paused by their annotations.",
+		labels: []string{"kind"}},
+	FailedObjects: {name: "kopf_objects_failed", help: "Objects with a handler that has failed permanently in their " +
+		"last change.", labels: []string{"kind"}},
 	WatchAge: {name: "kopf_watch_age_seconds",
 		help:   "Time since the last event or bookmark of the watches of a kind, of the quietest of them.",
 		labels: []string{"kind"}, isAge: true},

@@ -31,7 +31,18 @@ const (
 	DeclaredIn = "declared-in"
 	// RetainedBy is a key on a child that survives its parent. The value identifies the parent.
 	RetainedBy = "retained-by"
+	// HandleNow is the key with which a user requests another run of the handlers, and HandledNow that of the answer.
+	HandleNow  = "handle-now"
+	HandledNow = "handled-now"
+	// Paused is the key with which a user pauses the handling of one object.
+	Paused = "paused"
+	// FailedHandlers is the key of the handlers that have failed permanently in the last handled change.
+	FailedHandlers = "failed-handlers"
 )
+
+// controlKeys are the keys that control the handling of one object. They do not belong to its configuration, even if no
+// marker of the prefix is on the object yet.
+var controlKeys = []string{HandleNow, HandledNow, Paused, FailedHandlers}
 
 const (
 	nameLength   = 63 // the limit of Kubernetes for the name after the slash, in characters
@@ -191,6 +202,28 @@ func KindBoundKey(body map[string]any, bound string) string {
 	prefix, name, _ := strings.Cut(bound, "/")
 	kind, _ := body["kind"].(string)
 	return CurrentKey(prefix, MarkReplicaSet(body, name)+kindSuffix+kind)
+}
+
+// ControlKey returns the full key of one of the keys that control the handling, on this object. On a ReplicaSet of a
+// Deployment, it ends with "-ofDRS": Kubernetes copies the plain annotation from the Deployment.
+func ControlKey(prefix string, body map[string]any, key string) string {
+	return prefix + "/" + MarkReplicaSet(body, key)
+}
+
+// IsControl reports whether a full annotation key is one of those that control the handling of an object, with or
+// without the kind of the object at its end.
+func IsControl(prefix, key string) bool {
+	name, ok := strings.CutPrefix(key, prefix)
+	if !ok || !strings.HasPrefix(name, "/") {
+		return false
+	}
+	return slices.ContainsFunc(controlKeys, func(own string) bool { return isReserved(name[1:], own) })
+}
+
+// isReserved reports whether the name is the reserved one, with or without the kind of an object at its end.
+func isReserved(name, own string) bool {
+	rest, ok := strings.CutPrefix(name, own)
+	return ok && (rest == "" || strings.HasPrefix(rest, kindSuffix))
 }
 
 // Prefixes is a sorted set of annotation prefixes. Nil is the empty set.

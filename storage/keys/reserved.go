@@ -9,8 +9,5 @@ import (
 // or without a kind at its end, or the name of a record of children. The name of a handler's record is not reserved.
 func IsReserved(name string) bool {
 	return strings.HasPrefix(name, ChildrenOf) || strings.HasPrefix(name, ChildrenOfRun) ||
-		slices.ContainsFunc(reservedNames, func(own string) bool {
-			rest, ok := strings.CutPrefix(name, own)
-			return ok && (rest == "" || strings.HasPrefix(rest, kindSuffix))
-		})
+		slices.ContainsFunc(reservedNames, func(own string) bool { return isReserved(name, own) })
 }

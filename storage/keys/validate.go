@@ -13,7 +13,9 @@ const prefixLength = 253
 
 // reservedNames are the names that the framework uses under a prefix. The record of a handler with such an id would
 // overwrite the framework's own data.
-var reservedNames = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker}
+var reservedNames = append([]string{
+	LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker,
+}, controlKeys...)
 
 // ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org". It has
 // lower-case letters, digits, dashes and dots, and up to 253 characters; each part between dots begins and ends with a

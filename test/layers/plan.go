@@ -76,6 +76,9 @@ var RepositoryPlan = Plan{
 	{Dir: "storage/progress", Layer: 2, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
 		"k8s.io/apimachinery/pkg/util/json")},
 
+	{Dir: "storage/controls", Layer: 3, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
+		"k8s.io/apimachinery/pkg/util/json")},
+	{Dir: "facade/internal/annotating", Layer: 4},
 	{Dir: "facade/internal/freezing", Layer: 4},
 	{Dir: "peering", Layer: 3, Exports: 26},
 	{Dir: "test/vectors/progresstest", Layer: 3, IsTestKit: true},

@@ -104,6 +104,27 @@ func permanentError(s *traces.Story) {
 	create(s, settleTime)
 }
 
+func control(s *traces.Story) {
+	fails := true
+	start(s, kopf.Settings{}, func(all Widgets) {
+		all.OnCreate("made", func(context.Context, *Change) error {
+			if fails {
+				fails = false
+				return kopf.Permanent(errors.New("no such size"))
+			}
+			return nil
+		})
+		all.OnUpdate("changed", succeed)
+	})
+	create(s, settleTime)
+	edit(s, "The user runs the failed handler again.", settleTime,
+		`{"metadata":{"annotations":{"widgets.example.org/handle-now":"failed:1"}}}`)
+	edit(s, "The user pauses the object.", settleTime,
+		`{"metadata":{"annotations":{"widgets.example.org/paused":"true"}}}`)
+	edit(s, "The user changes it.", settleTime, `{"spec":{"size":2}}`)
+	edit(s, "The user ends the pause.", settleTime, `{"metadata":{"annotations":{"widgets.example.org/paused":null}}}`)
+}
+
 func timeout(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) {
 		all.OnCreate("made", func(ctx context.Context, _ *Change) error {

@@ -1,4 +1,4 @@
-// Package traces records every request of a whole operator in 33 stories, and compares each trace with a golden
+// Package traces records every request of a whole operator in 34 stories, and compares each trace with a golden
 // file in testdata. The files show what an operator sends for each feature, and when.
 //
 // Times count from the beginning of a step. "user" marks requests of other clients, "call" is the beginning of a

@@ -58,6 +58,7 @@ func TestStories(t *testing.T) {
 		{"31-pause-without-writes", "Unsaved results are written before any handler is called.", pauseWithoutWrites},
 		{"32-namespaces", "A pattern of namespaces costs a watch of these, and one of the kind in each.", patterns},
 		{"33-events", "A Kubernetes event that repeats is counted in the first one.", postedEvents},
+		{"34-control", "A request costs one write; a pause costs none.", control},
 	} {
 		t.Run(story.name, func(t *testing.T) { traces.Run(t, story.name, story.description, story.play) })
 	}

@@ -21,7 +21,7 @@ type environment struct {
 
 // environmentOf returns the environment of a command. Kopf has the same names of variables.
 func environmentOf(command string) *environment {
-	return &environment{prefix: "KOPF_" + strings.ToUpper(command) + "_"}
+	return &environment{prefix: "KOPF_" + strings.ToUpper(strings.ReplaceAll(command, "-", "_")) + "_"}
 }
 
 // variables lists the flags whose variables differ from the flag's name. A flag can have several variables. A flag that

@@ -105,3 +105,27 @@ func drainExamples(program string) string {
   # Without peering and Lease, and with objects whose deletion waits for the operator:
   % drain -A --yes --deletions skip`, "%", program)
 }
+
+// retryExamples returns the examples of the command that runs handlers again.
+func retryExamples(program string) string {
+	return strings.ReplaceAll(`  # The handlers that have failed:
+  % retry-object widget default/my-widget
+
+  # All of them, and the command ends when they have finished:
+  % retry-object widget default/my-widget --all --wait --timeout 10m`, "%", program)
+}
+
+// pauseExamples returns the examples of the command that pauses an object.
+func pauseExamples(program string) string {
+	return strings.ReplaceAll(`  # While you repair something by hand:
+  % pause-object widget default/my-widget
+
+  # The object must not be deleted either:
+  % pause-object widgets.example.org my-widget -n default --deletion`, "%", program)
+}
+
+// resumeObjectExamples returns the examples of the command that ends the pause of an object.
+func resumeObjectExamples(program string) string {
+	return strings.ReplaceAll(`  # The operator handles it again:
+  % resume-object widget default/my-widget`, "%", program)
+}

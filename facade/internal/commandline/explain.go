@@ -82,13 +82,9 @@ func (e *explainer) runExplain(cmd *cobra.Command, args []string) error {
 		return e.environment.listVariables(asUsageError(cmd,
 			fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}
-	// The namespace can be given twice, in the flag and in the name, but then both must agree.
-	namespace, name, both := strings.Cut(args[1], "/")
-	if !both {
-		namespace, name = e.namespace, args[1]
-	} else if e.namespace != "" && e.namespace != namespace {
-		two := fmt.Errorf("there are two namespaces: %s and %s", e.namespace, namespace)
-		return e.environment.listVariables(asUsageError(cmd, two))
+	namespace, name, err := objectName(args[1], e.namespace)
+	if err != nil {
+		return e.environment.listVariables(asUsageError(cmd, err))
 	}
 	answer, err := e.requestExplanation(cmd, url.Values{"kind": {args[0]}, "namespace": {namespace}, "name": {name}})
 	if err != nil {

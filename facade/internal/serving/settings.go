@@ -20,6 +20,8 @@ import (
 type ManagerSettings struct {
 	// Scheme contains all types of the operator.
 	Scheme *runtime.Scheme
+	// AnnotationPrefix is the prefix of the operator's annotations on objects.
+	AnnotationPrefix string
 	// Namespaces are patterns of the served namespaces; none means the whole cluster.
 	Namespaces []string
 	// Patterns are the same patterns, with regular expressions.

@@ -81,7 +81,8 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.HandlerCh
 		}
 	}
 	lens := &cause.Lens{
-		Diffbase: s.Diffbase, Progress: s.Progress, ExtraPaths: extra, Redaction: sharedRedaction(s.Digests, r, own),
+		Diffbase: s.Diffbase, Progress: s.Progress, Prefix: s.Prefix, ExtraPaths: extra,
+		Redaction: sharedRedaction(s.Digests, r, own),
 	}
 	// Conditions are our own writes to the status, and must not count as changes.
 	if len(adapters.ByFamily(own).Condition) > 0 {

@@ -128,6 +128,10 @@ func (c *Controller) reconcileChildren(
 		logf.FromContext(ctx).Error(err, "Cannot read an object; leaving its children alone")
 		return after
 	}
+	// The children of a paused object are left alone, too.
+	if c.ownership.handling.IsPausedIn(newest, latest.IsDeleting()) {
+		return after
+	}
 	body, _ := newest.Value() // Newest has decoded it without an error
 	result := c.ownership.handling.ReconcileChildren(ctx, body)
 	o.NoteWrite(result.Body, result.Released)

@@ -26,6 +26,8 @@ const (
 	Running ObjectCondition = "running"
 	// Waiting means that a handler waits for its time, its sub-handlers, a child, or other handlers.
 	Waiting ObjectCondition = "waiting"
+	// Paused means that an annotation pauses the object.
+	Paused ObjectCondition = "paused"
 	// Handled means that handlers were called, and no work is left.
 	Handled ObjectCondition = "handled"
 	// Unchanged means that no work is needed: no essential change, or no handler for it.
@@ -41,8 +43,8 @@ const (
 
 // AllStates returns all states, in this order.
 func AllStates() []ObjectCondition {
-	return []ObjectCondition{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen,
-		Gone}
+	return []ObjectCondition{Throttled, Blocked, Failed, Retrying, Running, Waiting, Paused, Handled, Unchanged,
+		Unknown, Seen, Gone}
 }
 
 // problemStateCount is the number of states that need the attention of a user. They come first in the order.
@@ -272,6 +274,8 @@ func (c *stateTracker) currentState() explainedState {
 		return explainedState{Blocked, nil, c.hold, firstTime(c.hold), true}
 	case c.hold != nil && c.hold.Hold.Reason == journal.HeldFailure:
 		return explainedState{Failed, nil, c.hold, firstTime(c.hold), true}
+	case c.hold != nil && c.hold.Hold.Reason == journal.HeldPaused:
+		return explainedState{Paused, nil, c.hold, firstTime(c.hold), true}
 	case c.hold != nil:
 		return explainedState{Throttled, c.hold.Hold.Until, c.hold, firstTime(c.hold), true}
 	}

@@ -8,6 +8,7 @@
 	const states = {
 		throttled: ['bad', 'throttled'], blocked: ['bad', 'blocked until it changes'], failed: ['bad', 'failed permanently'],
 		retrying: ['warn', 'waiting for a retry'], running: ['busy', 'running'], waiting: ['busy', 'waiting'],
+		paused: ['busy', 'paused by its annotation'],
 		handled: ['good', 'handled'], unchanged: ['good', 'nothing to do'],
 		unknown: ['none', 'not known before this start'], seen: ['none', 'seen'], gone: ['none', 'gone'],
 	};

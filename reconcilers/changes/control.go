@@ -1,0 +1,242 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/controls"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+)
+
+// control is what the annotations of the object request in this round, and the failures that it has recorded.
+type control struct {
+	request       controls.Request  // not answered yet; the zero value is none
+	started       bool              // a former round has begun to handle the request
+	replacesCause bool              // the request has replaced the cause: the last-handled configuration stays as it is
+	edited        bool              // the replaced cause is an update, which follows
+	failures      controls.Failures // the handlers that had failed permanently when the last change ended
+	pause         controls.Pause
+}
+
+// isRequested reports whether the handlers must run again.
+func (c *control) isRequested() bool { return c.request.Mode != "" }
+
+// observeControls reads the annotations that control the handling. Most objects do not have any.
+func (p *pass) observeControls(ctx context.Context, seen *observation) {
+	o, h := &p.object, p.handling
+	if !h.HasControls(o.body) {
+		p.memory.answeredRequest = ""
+		p.noteControls(ctx, seen)
+		return
+	}
+	var err error
+	if seen.pause, err = h.PauseOf(o.body); err != nil {
+		p.logIgnored(ctx, err)
+	}
+	annotations := annotationsOf(o.body)
+	key := keys.ControlKey(h.Prefix, o.body, keys.HandleNow)
+	value, _ := annotations[key].(string)
+	request, err := controls.ParseRequest(value)
+	if err != nil {
+		p.logIgnored(ctx, fmt.Errorf("annotation %s: %w", key, err))
+	}
+	// A client that removes the answer must not have the handlers called again and again.
+	if answer := annotations[o.answerKey()]; request.Value != answer && request.Value != p.memory.answeredRequest {
+		seen.request, seen.started = request, answer == request.StartedAnswer()
+	}
+	if request.Value != p.memory.answeredRequest {
+		p.memory.answeredRequest = ""
+	}
+	// Without the list, the failures are not known; a malformed list must not block the object.
+	seen.failures, err = controls.ParseFailures(annotationsOf(o.ownBody)[o.failuresKey()])
+	if err != nil {
+		p.logIgnored(ctx, fmt.Errorf("annotation %s: %w", o.failuresKey(), err))
+	}
+	p.noteControls(ctx, seen)
+}
+
+// answerKey returns the key of the answer to a request.
+func (o *object) answerKey() string {
+	return keys.ControlKey(o.handling.Prefix, o.body, keys.HandledNow)
+}
+
+// logIgnored logs once that an annotation has no effect.
+func (p *pass) logIgnored(ctx context.Context, err error) {
+	if p.memory.isNew(err) {
+		logging.Warn(logf.FromContext(ctx), "Ignoring an annotation with a value that is not one of its own",
+			"reason", err.Error())
+	}
+}
+
+// replaceCause replaces the cause of an object whose handlers must run again: there is no change, but the handlers are
+// selected as for the first handling of the object, or as for the change in which they have failed.
+//
+// The last-handled configuration stays as it is meanwhile. So an edit is not lost: it follows as an update.
+func (p *pass) replaceCause(seen *observation, observed cause.Observation) {
+	c, idle := seen.cause, seen.cause.Reason == cause.Noop || seen.cause.Reason == cause.Resume
+	seen.edited = c.Reason == cause.Update
+	switch {
+	case !seen.isRequested(), c.Gone, c.Deleting, c.Paused:
+		return
+	// An edit was reverted that some handlers have seen: they must see the revert first.
+	case idle && seen.interimEssence != nil && !diff.Equal(essenceValue(seen.interimEssence), essenceValue(c.New)):
+		return
+	case seen.request.Mode == controls.All && c.Reason != cause.Create:
+		observed.Old = nil
+		seen.cause, seen.replacesCause = cause.Detect(observed), true
+		// Unlike for a new object, the resume is not over: its handlers run as well.
+		seen.cause.Initial = observed.Initial
+	// An unfinished change is continued by its own cause.
+	case seen.request.Mode == controls.Failed && len(seen.failures) > 0 && (idle || seen.started):
+		p.replaceByFormer(seen, observed)
+	}
+}
+
+// replaceByFormer replaces the cause by that of the failures. The former state of an update is not known any more.
+func (p *pass) replaceByFormer(seen *observation, observed cause.Observation) {
+	has := func(reason cause.Reason) bool {
+		for _, failure := range seen.failures {
+			if failure.Reason == string(reason) {
+				return true
+			}
+		}
+		return false
+	}
+	switch observed.Initial = false; {
+	case has(cause.Create):
+		observed.Old = nil
+	case has(cause.Update):
+		observed.Old, observed.VeiledPaths = p.handling.Lens.Redaction.UnknownEssence(observed.New)
+	default:
+		observed.Initial = true
+	}
+	seen.cause, seen.replacesCause = cause.Detect(observed), true
+}
+
+// selectHandlers selects the handlers of the cause. If the failed handlers must run again, these are selected, as far
+// as they still match the object. The change that they were called for is over, so it does not matter.
+func (p *pass) selectHandlers(ctx context.Context, seen *observation) (chosen []*adapters.HandlerChain, err error) {
+	if !seen.replacesCause || seen.request.Mode != controls.Failed {
+		return adapters.Select(ctx, p.handling.Handlers, seen.cause, p.draft.VerdictFunc())
+	}
+	for _, h := range p.handling.Handlers {
+		own := h.Description
+		repeats := func(other *adapters.HandlerChain) bool { return own.RepeatsFunction(other.Description) }
+		if !seen.hasFailed(h) || slices.ContainsFunc(chosen, repeats) {
+			continue
+		}
+		one := []*adapters.HandlerChain{h}
+		if found, err := adapters.InterestIn(ctx, one, seen.cause, p.draft.VerdictFunc()); err != nil {
+			return nil, err
+		} else if found.HasChangeHandler {
+			chosen = append(chosen, h)
+			p.draft.AddVerdict(own, execution.Stop{})
+		}
+	}
+	return chosen, nil
+}
+
+// hasFailed reports whether the handler, or one of its sub-handlers, is among the failures.
+func (c *control) hasFailed(h *adapters.HandlerChain) bool {
+	for id, failure := range c.failures {
+		reason := h.Description.Reason
+		if isOwnID(h.Description.ID, id) && (reason == "" || string(reason) == failure.Reason) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginRequest makes the handlers of a request due: it removes their records, once for each request. Without any
+// handler to call, it answers the request.
+func (p *pass) beginRequest(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
+	records := seen.state.AllStates()
+	// No failure is known, and no change is unfinished.
+	idle := seen.request.Mode == controls.Failed && seen.cause.Reason == cause.Noop && !seen.replacesCause
+	switch {
+	case !seen.isRequested() || !wanted.hasChangeHandler || seen.cause.Reason == cause.Free:
+		return continuePass, nil
+	case idle && (len(records) == 0 || seen.started):
+		logf.FromContext(ctx).Info("No handler of the object has failed; nothing to run again",
+			"request", seen.request.Value)
+		patch := patching.Patch{Merge: map[string]any{}}
+		p.object.setAnnotation(&patch, p.object.answerKey(), seen.request.Value)
+		p.memory.answeredRequest = seen.request.Value
+		return restartPass, p.object.sendPatch(ctx, patch)
+	case seen.started || idle:
+		return continuePass, nil
+	}
+	logf.FromContext(ctx).Info("Handlers of the object run again, as an annotation requests",
+		"request", seen.request.Value, "reason", seen.cause.Reason)
+	if len(records) == 0 {
+		return continuePass, nil
+	}
+	return restartPass, p.restartHandlers(ctx, seen)
+}
+
+// restartHandlers removes the records of the handlers that must run again: of all, or of those that have not succeeded.
+// The answer shows the next round that this was done.
+func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
+	o, patch := &p.object, patching.Patch{Merge: map[string]any{}}
+	purge := func(ids ...string) (err error) {
+		for _, id := range ids {
+			if err == nil {
+				err = execution.PurgeRecord(p.handling.Progress, patch.Merge, o.storageBody, id)
+			}
+			delete(p.memory.unstoredRecords, id)
+		}
+		return err
+	}
+	all := seen.replacesCause || seen.request.Mode == controls.All
+	for _, h := range seen.state.AllStates() {
+		if !all && h.Success {
+			continue
+		}
+		if err := o.ignoreIfDeleting(ctx, purge(append([]string{h.ID}, h.Subrefs...)...)); err != nil {
+			return err
+		}
+	}
+	if all {
+		p.handling.InterimStorage.PurgeEssence(&patch, o.storageBody)
+	}
+	if !seen.replacesCause {
+		o.removeFailures(&patch)
+	}
+	o.setAnnotation(&patch, o.answerKey(), seen.request.StartedAnswer())
+	p.memory.openRecords = openRecords{} // the removed records must not be restored as lost ones
+	return o.sendPatch(ctx, patch)
+}
+
+// answerRequest adds the answer to the last write of a change, or the note that the request is being handled to an
+// earlier one.
+func (o *object) answerRequest(patch *patching.Patch, seen *observation, finished bool) {
+	answer, _ := annotationsOf(o.body)[o.answerKey()].(string)
+	switch {
+	case seen.isRequested() && finished:
+		o.setAnnotation(patch, o.answerKey(), seen.request.Value)
+	case seen.isRequested() && !seen.started:
+		o.setAnnotation(patch, o.answerKey(), seen.request.StartedAnswer())
+	// The request was removed before its handlers were finished.
+	case !seen.isRequested() && controls.IsUnfinished(answer):
+		o.setAnnotation(patch, o.answerKey(), nil)
+	}
+}
+
+// hasAnswered reports whether the object has the answer to the request.
+func (o *object) hasAnswered(request controls.Request) bool {
+	return annotationsOf(o.body)[o.answerKey()] == request.Value
+}
+
+// setAnnotation adds an annotation to the patch; nil removes it.
+func (o *object) setAnnotation(patch *patching.Patch, key string, value any) {
+	patch.SetIn([]string{"metadata", "annotations", key}, value)
+}
