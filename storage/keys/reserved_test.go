@@ -10,7 +10,8 @@ func TestIsReserved(t *testing.T) {
 	for name, want := range map[string]bool{
 		keys.LastHandled: true, keys.HandledUID: true, "handled-uid-ofSecret": true,
 		"handling-configuration-ofDRS": true,
-		"children-of.fn":               true, "children-of-run.fn": true, keys.ManagedMarker: true, keys.DeclaredIn: true,
+		"children-of.fn":               true, "children-of-run.fn": true,
+		keys.ManagedMarker: true, keys.DeclaredIn: true,
 		"create_fn": false, "last-handled-configurations": false, "children": false, "": false,
 	} {
 		if got := keys.IsReserved(name); got != want {
