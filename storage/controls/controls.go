@@ -41,7 +41,7 @@ func NewRequest(mode Mode, token string) Request {
 	return Request{Mode: mode, Value: string(mode) + ":" + token}
 }
 
-// ParseRequest reads the value of the annotation. An empty value is no request.
+// ParseRequest reads the value of the annotation. An empty value is not a request.
 func ParseRequest(value string) (Request, error) {
 	mode, token, both := strings.Cut(value, ":")
 	switch {

@@ -18,7 +18,7 @@ func TestParseRequest(t *testing.T) {
 		want          controls.Mode
 		err           string
 	}{
-		"Empty":    {reason: "an empty value is no request"},
+		"Empty":    {reason: "an empty value is not a request"},
 		"Failed":   {reason: "the token follows the colon", value: "failed:1", want: controls.Failed},
 		"All":      {reason: "a token can have colons, as times", value: "all:2026-01-02T03:04Z", want: controls.All},
 		"NoToken":  {reason: "without a token, two requests would not differ", value: "all:", err: "neither"},

@@ -85,7 +85,7 @@ func pauseCommand(p Program, program string) *cobra.Command {
 func resumeObjectCommand(p Program, program string) *cobra.Command {
 	return newObjectCommand(p, &cobra.Command{
 		Use: "resume-object KIND [NAMESPACE/]NAME", Short: "End the pause of one object",
-		Long:    "End the pause of one object by the command pause-object. What has changed meanwhile is handled then.",
+		Long:    "End the pause of one object by the command pause-object. Changes in the meantime are handled then.",
 		Example: resumeObjectExamples(program),
 	}, nil, (*objectCommand).resumeObject)
 }

@@ -28,7 +28,7 @@ var severities = []Status{Failed, Warning, Unknown, OK}
 // Finding is the result of one check.
 type Finding struct {
 	Status Status `json:"status"`
-	// Check is the kind of the check, such as "permission", and Subject is what it is about.
+	// Check is the kind of the check, such as "permission", and Subject its object.
 	Check   string `json:"check"`
 	Subject string `json:"subject"`
 	// Feature is what needs the subject, if it is not clear from the check.

@@ -116,4 +116,6 @@ func (k *KindPreview) matching(
 }
 
 // PreviewJournal returns a journal that keeps the decisions about one object only: each preview returns its own.
-func PreviewJournal() *journal.Journal { return journal.New(journal.RetentionLimits{Objects: 1, Entries: 1}) }
+func PreviewJournal() *journal.Journal {
+	return journal.New(journal.RetentionLimits{Objects: 1, Entries: 1})
+}

@@ -139,7 +139,7 @@ func (a *answer) Close() error {
 }
 
 // connectionRetention is the time without traffic after which a connection is no longer tracked. Most connections are
-// closed by then.
+// closed before that.
 const connectionRetention = time.Hour
 
 // connections records when something was received on each connection, for any request. HTTP/2 requests share a
