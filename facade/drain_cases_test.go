@@ -24,7 +24,7 @@ func (d *drained) house(name string) *unstructured.Unstructured {
 }
 
 // requireItems checks which things are left, by parts of their lines.
-func requireItems(t *testing.T, report *draining.Report, wanted ...string) {
+func requireItems(t *testing.T, report *draining.DrainReport, wanted ...string) {
 	t.Helper()
 	if len(report.Items) != len(wanted) {
 		t.Errorf("%d things are left: got %v", len(wanted), report.Items)

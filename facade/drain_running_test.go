@@ -158,7 +158,7 @@ func TestDrainOfRecords(t *testing.T) {
 }
 
 // reportText returns the report as text.
-func reportText(t *testing.T, report *draining.Report) string {
+func reportText(t *testing.T, report *draining.DrainReport) string {
 	t.Helper()
 	var out strings.Builder
 	if err := report.Print(&out); err != nil {

@@ -185,7 +185,7 @@ func inDrained(t *testing.T, given kopf.Settings, play func(d *drained)) {
 }
 
 // drain runs a drain, and returns its report.
-func (d *drained) drain(way *memapi.Connection, change func(one *draining.Drain)) *draining.Report {
+func (d *drained) drain(way *memapi.Connection, change func(one *draining.Drain)) *draining.DrainReport {
 	d.t.Helper()
 	report, err := d.tryDrain(way, change)
 	if err != nil {
@@ -194,13 +194,13 @@ func (d *drained) drain(way *memapi.Connection, change func(one *draining.Drain)
 	return report
 }
 
-func (d *drained) tryDrain(way *memapi.Connection, change func(one *draining.Drain)) (*draining.Report, error) {
+func (d *drained) tryDrain(way *memapi.Connection, change func(one *draining.Drain)) (*draining.DrainReport, error) {
 	d.t.Helper()
 	stored, err := kopf.StoredThings(newDrainOperator(d.given, d.calls))
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	one := &draining.Drain{Operator: stored, Confirm: func(string) error { return nil }}
+	one := &draining.Drain{StoredState: stored, Confirm: func(string) error { return nil }}
 	if change != nil {
 		change(one)
 	}

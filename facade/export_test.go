@@ -72,13 +72,13 @@ func ExplainAt(op *Operator, address string, optional bool) {
 }
 
 // StoredThings describes everything that the operator stores in a cluster.
-func StoredThings(op *Operator) (draining.Operator, error) { return op.storedThings() }
+func StoredThings(op *Operator) (draining.StoredState, error) { return op.storedThings() }
 
 // PlanOf predicts what the operator would do on the cluster.
-func PlanOf(ctx context.Context, op *Operator, config *rest.Config) (*planning.Report, error) {
+func PlanOf(ctx context.Context, op *Operator, config *rest.Config) (*planning.ChangePlan, error) {
 	report, err := op.planChanges(ctx, commandline.PlanRequest{Cluster: config})
 	if err != nil {
 		return nil, err
 	}
-	return report.(*planning.Report), nil //nolint:errcheck,forcetypeassert // the only type
+	return report.(*planning.ChangePlan), nil //nolint:forcetypeassert // the only type
 }

@@ -54,7 +54,7 @@ func (op *Operator) generateManifests(
 // describeForManifests returns the operator as its permissions, its manifests and its webhook configurations need it.
 func (op *Operator) describeForManifests(
 	given commandline.RunFlags, o manifests.Options,
-) (needed permissions.Operator, of manifests.Operator, printed reviews.PrintedReviews, err error) {
+) (needed permissions.PermissionInput, of manifests.ManifestInput, printed reviews.PrintedReviews, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()
@@ -72,7 +72,7 @@ func (op *Operator) describeForManifests(
 	}
 	s := op.settings
 	needed = op.permissionsOf(plan)
-	of = manifests.Operator{
+	of = manifests.ManifestInput{
 		Name: op.name, Namespaces: needed.Namespaces, Args: scopeArguments(given, needed.Namespaces.Texts()),
 		PeeringClusterwide: needed.PeeringClusterwide,
 		ExitTime:           s.exitTime(),

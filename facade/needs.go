@@ -57,17 +57,17 @@ func checkRule(rule rbacv1.PolicyRule) error {
 
 // permissionsOf describes the operator for the computation of its permissions, as a program in a pod. The caller holds
 // the lock of the registry, and has made the plan from the current settings.
-func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.Operator {
+func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.PermissionInput {
 	given, s := op.userSettings, op.settings
 	peers := given.Peering
-	o := permissions.Operator{
+	o := permissions.PermissionInput{
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,
 		Managed: s.values.Admission.Managed, Secret: s.values.Admission.asReviewSettings().KeptSecret(),
 		Declared:       op.needs,
 		LeaderElection: !peers.Standalone && !peers.Mandatory && peers.Name == "" && !given.Persistence.KopfFormats,
 	}
 	for _, one := range plan {
-		o.Handlers = append(o.Handlers, permissions.RegisteredHandler(one))
+		o.Handlers = append(o.Handlers, permissions.HandlerNeeds(one))
 	}
 	if !peers.Standalone {
 		o.Peering, o.PeeringClusterwide = s.values.Peering.Name, peers.Clusterwide

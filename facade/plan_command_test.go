@@ -76,7 +76,7 @@ func TestPlanCommandOfADump(t *testing.T) {
 		}
 	}
 	code, out, errs = runPlan(t, "-A", "--load", file, "--from-kopf", "-o", "json")
-	var report planning.Report
+	var report planning.ChangePlan
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}

@@ -251,7 +251,7 @@ func (w *plannedWorld) editAll() {
 }
 
 // expectedCalls returns the calls that the report predicts, and counts them by the cause and the state of the handler.
-func expectedCalls(report *planning.Report, counts map[string]int) (all []string) {
+func expectedCalls(report *planning.ChangePlan, counts map[string]int) (all []string) {
 	for _, o := range report.Objects {
 		for _, h := range o.Handlers {
 			counts[o.Reason]++

@@ -22,39 +22,39 @@ import (
 // that of the operator's pods; empty if it is not known.
 func (op *Operator) checkCluster(
 	ctx context.Context, given commandline.RunFlags, config *rest.Config, namespace string,
-) (preflight.Report, error) {
+) (preflight.CheckReport, error) {
 	runnableOperator{op}.Apply(given)
 	described, err := op.describeForPreflight(namespace)
 	if err != nil {
-		return preflight.Report{}, err
+		return preflight.CheckReport{}, err
 	}
 	server, err := preflight.Connect(config, nil)
 	if err != nil {
-		return preflight.Report{}, err
+		return preflight.CheckReport{}, err
 	}
 	return preflight.Run(ctx, described, server)
 }
 
 // describeForPreflight returns the operator as its checks need it, by a plan of the current settings.
-func (op *Operator) describeForPreflight(namespace string) (preflight.Operator, error) {
+func (op *Operator) describeForPreflight(namespace string) (preflight.CheckInput, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()
 	if err != nil {
-		return preflight.Operator{}, err
+		return preflight.CheckInput{}, err
 	}
 	return op.preflightOf(plan, namespace)
 }
 
 // preflightOf describes the operator for its checks. The caller holds the lock of the registry.
-func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (preflight.Operator, error) {
+func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (preflight.CheckInput, error) {
 	kept := op.settings.values.Persistence
 	essence, err := defaults.EssencePlaces(kept.DiffbaseStorage)
 	if err != nil {
-		return preflight.Operator{}, fmt.Errorf("checking operator %q: %w", op.name, err)
+		return preflight.CheckInput{}, fmt.Errorf("checking operator %q: %w", op.name, err)
 	}
-	return preflight.Operator{
-		Operator: op.permissionsOf(plan), Name: op.name, Namespace: namespace, Essence: essence,
+	return preflight.CheckInput{
+		PermissionInput: op.permissionsOf(plan), Name: op.name, Namespace: namespace, Essence: essence,
 		Record: func(id string) []string {
 			places, _ := defaults.RecordPlaces(kept.ProgressStorage, id) // the plan has reported the error
 			return places
@@ -92,7 +92,7 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 		// The client is that of the manager, so that credentials are renewed.
 		server, err := preflight.Connect(m.GetConfig(), m.GetHTTPClient())
 		if err == nil {
-			var report preflight.Report
+			var report preflight.CheckReport
 			report, err = preflight.Run(ctx, described, server)
 			logReport(log, report)
 		}
@@ -104,7 +104,7 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 }
 
 // logReport logs the problems of a report. Unknown results are not problems.
-func logReport(log logr.Logger, report preflight.Report) {
+func logReport(log logr.Logger, report preflight.CheckReport) {
 	for _, one := range report.Findings {
 		values := []any{
 			"check", one.Check, "subject", one.Subject, "problem", one.Problem, "fix", one.Fix,

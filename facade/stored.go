@@ -10,21 +10,21 @@ import (
 )
 
 // storedThings describes what the operator stores in a cluster, for the command drain.
-func (op *Operator) storedThings() (draining.Operator, error) {
+func (op *Operator) storedThings() (draining.StoredState, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()
 	if err != nil {
-		return draining.Operator{}, err
+		return draining.StoredState{}, err
 	}
 	own := op.settings.values
 	kept := own.Persistence
-	all := draining.Operator{
+	all := draining.StoredState{
 		Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
 		Shared:   kept.KopfFormats || kept.AnnotationPrefix == keys.KopfPrefix,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage,
 		Webhooks: own.Admission.Managed, KopfWebhooks: kept.KopfFormats,
-		Peering: draining.Peering{
+		Peering: draining.PeeringPlace{
 			Name: own.Peering.Name, Clusterwide: own.Peering.Clusterwide, Standalone: own.Peering.Standalone,
 			Identity: own.Peering.Identity,
 		},
@@ -38,7 +38,7 @@ func (op *Operator) storedThings() (draining.Operator, error) {
 			continue
 		}
 		if _, known := ids[one.Selector]; !known {
-			all.Kinds, ids[one.Selector] = append(all.Kinds, draining.HandledKind{Selector: one.Selector}), nil
+			all.Kinds, ids[one.Selector] = append(all.Kinds, draining.StoredKind{Selector: one.Selector}), nil
 		}
 		if one.Handler.StoresUnderID() {
 			ids[one.Selector] = slices.Concat(ids[one.Selector], []string{one.Handler.ID}, one.Handler.FormerIDs)

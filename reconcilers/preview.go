@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// ObjectSource provides the objects of a cluster for previews.
-type ObjectSource interface {
+// PreviewSource provides the objects of a cluster for previews.
+type PreviewSource interface {
 	discovery.Getter
 	// ListObjects calls visit for each object of a resource in the namespace, or in all if it is empty. The labels are
 	// a selector; empty selects all. An error of visit ends the list.
@@ -50,7 +50,7 @@ type PreviewVisitor interface {
 // reads from the source. It calls filters and index functions, and no other functions of handlers. It returns the
 // reasons why selectors of handlers have no resource.
 func (o Options) PreviewObjects(
-	ctx context.Context, source ObjectSource, visitor PreviewVisitor,
+	ctx context.Context, source PreviewSource, visitor PreviewVisitor,
 ) (unserved []string, err error) {
 	o = o.withDefaults()
 	registered := reconcilersOf(o.Registrations, nil)
@@ -85,7 +85,7 @@ func (o Options) PreviewObjects(
 
 // previewKinds fills the indices first, and then predicts the passes over all objects.
 func (o Options) previewKinds(
-	ctx context.Context, source ObjectSource, kinds []PreviewedKind, served []string, visitor PreviewVisitor,
+	ctx context.Context, source PreviewSource, kinds []PreviewedKind, served []string, visitor PreviewVisitor,
 ) error {
 	for _, of := range kinds {
 		if !of.preview.HasIndices() {
@@ -115,7 +115,7 @@ func (o Options) previewKinds(
 
 // listObjects calls visit for each object of the kind in the served namespaces.
 func (k PreviewedKind) listObjects(
-	ctx context.Context, source ObjectSource, served []string, visit func(body map[string]any) error,
+	ctx context.Context, source PreviewSource, served []string, visit func(body map[string]any) error,
 ) error {
 	if !k.Resource.Namespaced {
 		served = []string{namespaces.Everywhere}
@@ -137,7 +137,7 @@ func descriptionsOf(all []*adapters.HandlerChain) (own []*handlers.Handler) {
 }
 
 // listServedNamespaces returns the namespaces that the operator would serve. Only patterns and labels need a list.
-func (o Options) listServedNamespaces(ctx context.Context, source ObjectSource) ([]string, error) {
+func (o Options) listServedNamespaces(ctx context.Context, source PreviewSource) ([]string, error) {
 	names, plain := o.Namespaces.PlainNames()
 	switch {
 	case len(o.Namespaces) == 0:

@@ -19,11 +19,11 @@ import (
 
 // control is what the annotations of the object request in this round, and the failures that it has recorded.
 type control struct {
-	request       controls.Request  // not answered yet; the zero value is none
-	started       bool              // a former round has begun to handle the request
-	replacesCause bool              // the request has replaced the cause: the last-handled configuration stays as it is
-	edited        bool              // the replaced cause is an update, which follows
-	failures      controls.Failures // the handlers that had failed permanently when the last change ended
+	request       controls.RunRequest // not answered yet; the zero value is none
+	started       bool                // a former round has begun to handle the request
+	replacesCause bool                // the request has replaced the cause: the last-handled configuration stays
+	edited        bool                // the replaced cause is an update, which follows
+	failures      controls.Failures   // the handlers that had failed permanently when the last change ended
 	pause         controls.Pause
 }
 
@@ -232,7 +232,7 @@ func (o *object) answerRequest(patch *patching.Patch, seen *observation, finishe
 }
 
 // hasAnswered reports whether the object has the answer to the request.
-func (o *object) hasAnswered(request controls.Request) bool {
+func (o *object) hasAnswered(request controls.RunRequest) bool {
 	return annotationsOf(o.body)[o.answerKey()] == request.Value
 }
 

@@ -29,38 +29,39 @@ const requestLimit = 256
 // startedMark precedes a request in the answer while its handlers are not finished.
 const startedMark = "started "
 
-// Request is a request for another run of the handlers of one object. The zero value is none.
-type Request struct {
+// RunRequest is a request for another run of the handlers of one object. The zero value is none.
+type RunRequest struct {
 	Mode Mode
 	// Value is the whole value of the annotation: the mode, a colon, and a token. Its copy is the answer.
 	Value string
 }
 
 // NewRequest returns the request with a token. Two requests differ by their tokens.
-func NewRequest(mode Mode, token string) Request {
-	return Request{Mode: mode, Value: string(mode) + ":" + token}
+func NewRequest(mode Mode, token string) RunRequest {
+	return RunRequest{Mode: mode, Value: string(mode) + ":" + token}
 }
 
 // ParseRequest reads the value of the annotation. An empty value is not a request.
-func ParseRequest(value string) (Request, error) {
+func ParseRequest(value string) (RunRequest, error) {
 	mode, token, both := strings.Cut(value, ":")
 	switch {
 	case value == "":
-		return Request{}, nil
+		return RunRequest{}, nil
 	case len(value) > requestLimit:
-		return Request{}, fmt.Errorf("it has %d bytes, more than %d: choose a shorter token", len(value), requestLimit)
+		return RunRequest{}, fmt.Errorf("it has %d bytes, more than %d: choose a shorter token", len(value),
+			requestLimit)
 	case Mode(mode) != Failed && Mode(mode) != All, !both, token == "":
-		return Request{}, fmt.Errorf("%q is neither \"failed:TOKEN\" nor \"all:TOKEN\", with any text as the token",
+		return RunRequest{}, fmt.Errorf("%q is neither \"failed:TOKEN\" nor \"all:TOKEN\", with any text as the token",
 			storage.TextExcerpt(value))
 	default:
-		return Request{Mode: Mode(mode), Value: value}, nil
+		return RunRequest{Mode: Mode(mode), Value: value}, nil
 	}
 }
 
 // StartedAnswer returns the answer while the handlers of the request are not finished.
-func (r Request) StartedAnswer() string { return startedMark + r.Value }
+func (r RunRequest) StartedAnswer() string { return startedMark + r.Value }
 
-// IsUnfinished reports whether an answer is one of [Request.StartedAnswer].
+// IsUnfinished reports whether an answer is one of [RunRequest.StartedAnswer].
 func IsUnfinished(answer string) bool { return strings.HasPrefix(answer, startedMark) }
 
 // Pause is what a pause of one object covers.

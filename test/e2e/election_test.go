@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -47,6 +49,8 @@ var _ = Describe("Two processes with --leader-elect", func() {
 
 		By("freezing the holder")
 		first.Signal(syscall.SIGSTOP)
+		// A call that begins before the process has stopped would be interrupted when it wakes up.
+		Eventually(processState(first)).Should(Equal("T"))
 		merge(ctx, obj, `{"spec":{"field":"frozen"}}`)
 		Eventually(second.Err).Should(gbytes.Say("Worked"))
 		first.Signal(syscall.SIGCONT)
@@ -75,3 +79,14 @@ var _ = Describe("Two processes with --leader-elect", func() {
 		Expect(calls()).To(Equal(4))
 	})
 })
+
+// processState returns a function that returns the state of a process, as the kernel names it: T if it is stopped.
+func processState(of *gexec.Session) func() (string, error) {
+	return func() (string, error) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", of.Command.Process.Pid))
+		// The state follows the name of the program, which is in parentheses.
+		_, after, _ := strings.Cut(string(text), ") ")
+		state, _, _ := strings.Cut(after, " ")
+		return state, err
+	}
+}

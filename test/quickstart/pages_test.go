@@ -41,9 +41,10 @@ type page struct {
 var pageSetups = map[string]page{
 	"docs/admission-reference.md": {
 		program: "test/quickstart/testdata/admission", startedText: "Wrote a webhook configuration",
-		setupCommands: "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\noperator run -A",
-		stopText:      "operator webhooks",
-		wantOutput:    []string{`"allowed":true`, "k8s.io/databases.example.org configured"},
+		setupCommands: "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\n" +
+			"kubectl create namespace databases-system\noperator run -A",
+		stopText:   "operator manifests",
+		wantOutput: []string{`"allowed":true`, "service/webhook created"},
 	},
 	"docs/api-design.md": {
 		// An object was stored before the minimum was raised.
@@ -82,13 +83,17 @@ var pageSetups = map[string]page{
 			"kubectl wait --for=condition=Established crd/clusterkopfpeerings.kopf.dev\n" +
 			"kubectl apply -f \"$REPOSITORY/test/quickstart/testdata/peering.yaml\"",
 	},
+	"docs/control.md": {
+		setupCommands: "my-operator run -A", setupLogText: "Published the page",
+		wantOutput: []string{"website"},
+	},
 	"docs/debugging.md": {
 		program: "examples/lessons/10-daemons", startedText: "[default/home] Started",
 		wantOutput: []string{`"handler":"watch"`},
 	},
 	"docs/deployment.md": {
 		folder: "examples/getting-started", check: runDeployed,
-		wantOutput: []string{"deployment.apps/websites-operator created"},
+		wantOutput: []string{"deployment.apps/websites-operator "},
 	},
 	"docs/explain.md": {
 		program: "examples/lessons/07-filters", showsOutput: true,

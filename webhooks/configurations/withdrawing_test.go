@@ -43,10 +43,10 @@ func TestWithdraw(t *testing.T) {
 		neighbor bool
 		want     []string
 	}{
-		"alone":    {reason: "an object of the operator alone is deleted", want: nil},
+		"alone": {reason: "an object of the operator alone is deleted", want: nil},
 		"neighbor": {reason: "the entries of another operator stay", neighbor: true,
 			want: []string{"v.other.example.org"}},
-		"AsKopf":   {reason: "with AsKopf, all entries are those of the operator", asKopf: true, want: nil},
+		"AsKopf": {reason: "with AsKopf, all entries are those of the operator", asKopf: true, want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -32,8 +32,8 @@ const (
 	pollInterval = time.Second
 )
 
-// Target names the object and the operator that handles it.
-type Target struct {
+// AnnotatedObject names the object and the operator that handles it.
+type AnnotatedObject struct {
 	// Kind is a name that kubectl accepts, with or without its group; Namespace is empty for cluster-scoped kinds.
 	Kind, Namespace, Name string
 	// Prefix is the prefix of the operator's annotations, and Operator its name.
@@ -42,13 +42,13 @@ type Target struct {
 
 // Object is one object in the cluster.
 type Object struct {
-	target  Target
+	target  AnnotatedObject
 	client  client.Client // for unstructured objects only
 	present *unstructured.Unstructured
 }
 
 // Find resolves the kind and reads the object.
-func Find(ctx context.Context, config *rest.Config, t Target) (*Object, error) {
+func Find(ctx context.Context, config *rest.Config, t AnnotatedObject) (*Object, error) {
 	config = rest.CopyConfig(config) // the caller's configuration is used for other clients as well
 	config.Timeout = cmp.Or(config.Timeout, timeout)
 	kind, err := resolveKind(ctx, config, t.Kind)
@@ -144,7 +144,7 @@ func (o *Object) IsPaused() bool {
 func (o *Object) IsBeingDeleted() bool { return o.present.GetDeletionTimestamp() != nil }
 
 // Request requests another run of the handlers.
-func (o *Object) Request(ctx context.Context, request controls.Request) error {
+func (o *Object) Request(ctx context.Context, request controls.RunRequest) error {
 	return o.annotate(ctx, keys.HandleNow, request.Value)
 }
 
@@ -187,7 +187,7 @@ var errGone = errors.New("it does not exist any more: its deletion was handled")
 // AwaitAnswer waits until the operator has answered the request, and reports each change of the state. It returns the
 // handlers that have failed permanently. If the object disappears because it was being deleted, nothing has failed.
 func (o *Object) AwaitAnswer(
-	ctx context.Context, request controls.Request, report func(state string),
+	ctx context.Context, request controls.RunRequest, report func(state string),
 ) (failed []string, err error) {
 	for last := ""; ; {
 		state := "waiting for the operator"

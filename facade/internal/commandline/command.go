@@ -37,11 +37,11 @@ type Program struct {
 	// Manifests returns the manifests of the operator.
 	Manifests Manifests
 	// Stored returns a description of everything that the operator stores in a cluster.
-	Stored func() (draining.Operator, error)
+	Stored func() (draining.StoredState, error)
 	// Preflight checks a cluster for the operator.
 	Preflight Preflight
 	// Plan predicts what the operator would do.
-	Plan Plan
+	Plan PlanFunc
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }

@@ -89,7 +89,7 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if d.request.Operator, err = d.base.program.Stored(); err != nil {
+	if d.request.StoredState, err = d.base.program.Stored(); err != nil {
 		return err
 	}
 	log, err := d.base.newLogger(cmd, settings.LogHandler)
@@ -125,7 +125,7 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 }
 
 // printReport prints the report, and returns an error if anything is left or was found.
-func (d *drainer) printReport(cmd *cobra.Command, report *draining.Report, err error) error {
+func (d *drainer) printReport(cmd *cobra.Command, report *draining.DrainReport, err error) error {
 	if printing := report.Print(cmd.OutOrStdout()); printing != nil {
 		return fmt.Errorf("printing the report: %w", printing)
 	}

@@ -111,7 +111,7 @@ func (c *objectCommand) findObject(cmd *cobra.Command, args []string) (*annotati
 	if err != nil {
 		return nil, err
 	}
-	return annotating.Find(cmd.Context(), config, annotating.Target{
+	return annotating.Find(cmd.Context(), config, annotating.AnnotatedObject{
 		Kind: args[0], Namespace: namespace, Name: name, Prefix: settings.AnnotationPrefix,
 		Operator: c.base.program.Name,
 	})

@@ -33,8 +33,8 @@ type PlanReport interface {
 	WriteText(w io.Writer, most int) error
 }
 
-// Plan predicts what the operator would do when it starts. It only reads.
-type Plan func(ctx context.Context, given PlanRequest) (PlanReport, error)
+// PlanFunc predicts what the operator would do when it starts. It only reads.
+type PlanFunc func(ctx context.Context, given PlanRequest) (PlanReport, error)
 
 // errPlanned has the exit code of a plan with changes. It is not printed.
 var errPlanned = errors.New("changes would be handled")

@@ -17,7 +17,7 @@ import (
 // not known.
 type Preflight func(
 	ctx context.Context, given RunFlags, config *rest.Config, namespace string,
-) (preflight.Report, error)
+) (preflight.CheckReport, error)
 
 // preflighter is the command that checks a cluster, with its flags.
 type preflighter struct {

@@ -2,7 +2,7 @@
 //
 // Package draining removes everything that an operator has stored in a cluster, before the operator is uninstalled:
 // finalizers, annotations and fields on objects, marks on children, webhook entries, peering records and Leases.
-// [Drain.Run] lists these things, or removes them, and returns a [Report].
+// [Drain.Run] lists these things, or removes them, and returns a [DrainReport].
 //
 // It calls no handlers, and it refuses to work while a process of the operator may be running, because that process
 // would store everything again. A drain can be repeated after any interruption: each object is written at most once

@@ -27,13 +27,13 @@ type run struct {
 }
 
 // Run drains the cluster, or lists what a drain would remove. The report is complete even if things are left, which
-// [Report.Items] lists.
+// [DrainReport.Items] lists.
 //
 // # Errors
 //
 // It returns an error, and no report, if nothing was changed: because a process of the operator is running, the user
 // has not confirmed that none is, or the cluster cannot be reached. If the context ends, it returns both.
-func (d *Drain) Run(ctx context.Context, config *rest.Config) (*Report, error) {
+func (d *Drain) Run(ctx context.Context, config *rest.Config) (*DrainReport, error) {
 	clients, err := connect(config)
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Operator describes what an operator stores in a cluster, and where.
-type Operator struct {
+// StoredState describes what an operator stores in a cluster, and where.
+type StoredState struct {
 	// Name is the name of the operator, which is also its field manager.
 	Name string
 	// Prefix is the domain of its annotations, and Finalizer is the full name of its finalizer.
@@ -19,26 +19,26 @@ type Operator struct {
 	Diffbase diffbase.Storage
 	Progress progress.Storage
 	// Kinds are the handled kinds. Children are the kinds of the children that it watches.
-	Kinds    []HandledKind
+	Kinds    []StoredKind
 	Children []discovery.Selector
 	// Webhooks is the name of its managed webhook configurations; empty if there are none. With KopfWebhooks, all
 	// entries in them are those of the operator.
 	Webhooks     string
 	KopfWebhooks bool
 	// Peering is its place among its peers.
-	Peering Peering
+	Peering PeeringPlace
 	// Patterns are the namespaces of its settings; none means the whole cluster.
 	Patterns namespaces.Patterns
 }
 
-// HandledKind is a kind with the ids of its handlers, and of former ones, that store records.
-type HandledKind struct {
+// StoredKind is a kind with the ids of its handlers, and of former ones, that store records.
+type StoredKind struct {
 	Selector discovery.Selector
 	IDs      []string
 }
 
-// Peering describes the peering of an operator.
-type Peering struct {
+// PeeringPlace describes the peering of an operator.
+type PeeringPlace struct {
 	// Name is the name of the peering objects. Clusterwide is true if the cluster-scoped object is used even if the
 	// operator serves namespaces. Standalone is true if the operator ignores its peers.
 	Name                    string
@@ -49,7 +49,7 @@ type Peering struct {
 
 // Drain is a request to remove, or to list, everything that an operator has stored.
 type Drain struct {
-	Operator
+	StoredState
 
 	// Namespaces are the namespaces to drain; none means the whole cluster. Cluster-scoped objects are always included.
 	Namespaces namespaces.Patterns

@@ -21,35 +21,35 @@ type Row struct {
 	Examined, Found, Removed int
 }
 
-// Item is one object with things of the operator.
-type Item struct {
+// StoredItem is one object with things of the operator.
+type StoredItem struct {
 	// Object is its kind and name. What lists the things on it.
 	Object, What string
 	// Reason is why they are left; empty in a check.
 	Reason string
 }
 
-// Report is the result of a drain.
-type Report struct {
+// DrainReport is the result of a drain.
+type DrainReport struct {
 	Rows []Row
 	// Items are the found things in a check, and those that are left in a drain.
-	Items []Item
+	Items []StoredItem
 	// Notes are remarks for the user.
 	Notes []string
 }
 
 // Print writes the report as text: the items, the notes, and a table.
-func (r *Report) Print(out io.Writer) error {
+func (r *DrainReport) Print(out io.Writer) error {
 	for _, one := range r.Items {
-		fmt.Fprintf(out, "%s: %s\n", one.Object, joinNonEmpty(": ", one.What, one.Reason))
+		_, _ = fmt.Fprintf(out, "%s: %s\n", one.Object, joinNonEmpty(": ", one.What, one.Reason))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(out, "%s.\n", note)
+		_, _ = fmt.Fprintf(out, "%s.\n", note)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "WHAT\tEXAMINED\tFOUND\tREMOVED")
+	_, _ = fmt.Fprintln(table, "WHAT\tEXAMINED\tFOUND\tREMOVED")
 	for _, row := range r.Rows {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", row.What, row.Examined, row.Found, row.Removed)
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", row.What, row.Examined, row.Found, row.Removed)
 	}
 	return table.Flush()
 }
@@ -66,7 +66,7 @@ func joinNonEmpty(separator, a, b string) string {
 type results struct {
 	mu    sync.Mutex
 	rows  map[string]*Row
-	items map[string]Item // by object
+	items map[string]StoredItem // by object
 	notes []string
 
 	foreign int    // annotations with the prefix that the operator has not written
@@ -74,7 +74,7 @@ type results struct {
 }
 
 // newResults returns empty results.
-func newResults() *results { return &results{rows: map[string]*Row{}, items: map[string]Item{}} }
+func newResults() *results { return &results{rows: map[string]*Row{}, items: map[string]StoredItem{}} }
 
 // count counts one examined object.
 func (r *results) count(what string, found, removed bool) {
@@ -113,14 +113,14 @@ func (r *results) row(what string) *Row {
 func (r *results) list(object, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.items[object] = Item{Object: object, What: what}
+	r.items[object] = StoredItem{Object: object, What: what}
 }
 
 // leave reports things that are left, with the reason.
 func (r *results) leave(object, what string, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.items[object] = Item{Object: object, What: what, Reason: reason.Error()}
+	r.items[object] = StoredItem{Object: object, What: what, Reason: reason.Error()}
 }
 
 // note adds a remark, once.
@@ -133,8 +133,8 @@ func (r *results) note(format string, args ...any) {
 }
 
 // report returns the sorted results.
-func (r *results) report() *Report {
-	report := &Report{Notes: r.notes}
+func (r *results) report() *DrainReport {
+	report := &DrainReport{Notes: r.notes}
 	if r.foreign > 0 {
 		report.Notes = append(report.Notes, fmt.Sprintf("%d annotations with the prefix of the operator stay, as it "+
 			"has not written them, such as %s", r.foreign, r.example))

@@ -10,7 +10,7 @@ import (
 
 // generator makes the parts of the manifests of one operator.
 type generator struct {
-	operator  Operator
+	operator  ManifestInput
 	options   Options
 	namespace string
 	values    values

@@ -2,9 +2,9 @@
 //
 // Package manifests makes the manifests with which an operator runs in a cluster.
 //
-// [Generate] turns an [Operator] and the [Options] of the user into files, in the order in which they are applied. The
-// templates are those of a Helm chart; for the other formats, they are executed here, so that all formats have the same
-// objects. [ReadCRDs] reads the user's CRDs.
+// [Generate] turns a [ManifestInput] and the [Options] of the user into files, in the order in which they are applied.
+// The templates are those of a Helm chart; for the other formats, they are executed here, so that all formats have the
+// same objects. [ReadCRDs] reads the user's CRDs.
 //
 // The rules of RBAC come from package permissions, and webhook configurations from package reviews. This package sends
 // no requests.

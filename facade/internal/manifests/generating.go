@@ -47,7 +47,7 @@ const imageName = "operator"
 
 // Generate returns the files of the selected parts in their order, and hints for the user. The content depends on the
 // arguments alone.
-func Generate(o Operator, options Options, crds []CRD) (files []File, hints []string, err error) {
+func Generate(o ManifestInput, options Options, crds []CRD) (files []File, hints []string, err error) {
 	if err := o.check(options); err != nil {
 		return nil, nil, err
 	}
@@ -82,10 +82,12 @@ func Generate(o Operator, options Options, crds []CRD) (files []File, hints []st
 }
 
 // defaultImage is a placeholder of a valid form.
-func (o Operator) defaultImage() string { return "registry.example.org/" + o.firstLabel() + ":latest" }
+func (o ManifestInput) defaultImage() string {
+	return "registry.example.org/" + o.firstLabel() + ":latest"
+}
 
 // values returns the values of the templates.
-func (o Operator) values(options Options, namespace string) (v values, err error) {
+func (o ManifestInput) values(options Options, namespace string) (v values, err error) {
 	exit := int(math.Ceil(o.ExitTime.Seconds()))
 	v = values{
 		Name: quoted(o.resourceName()), Operator: quoted(o.Name), Roles: o.roles(namespace),
@@ -128,7 +130,7 @@ func (o Operator) values(options Options, namespace string) (v values, err error
 func graceSeconds(exit time.Duration) int { return int(math.Ceil(exit.Seconds()/5)+1) * 5 }
 
 // peerings returns the peering objects. Those of namespaces that match a pattern are unknown.
-func (o Operator) peerings(own string) (all []peering) {
+func (o ManifestInput) peerings(own string) (all []peering) {
 	names, plain := o.Namespaces.PlainNames()
 	switch {
 	case o.Peering == "":
@@ -162,7 +164,7 @@ func argument(text string) string {
 func (g generator) configurationsText() (text string, err error) {
 	for _, one := range g.operator.Configurations {
 		if g.options.CertManager {
-			one = one.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+			one = one.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy has the type of its original
 			annotations := one.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}

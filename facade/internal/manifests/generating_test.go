@@ -25,8 +25,8 @@ import (
 const hostile = "a: {{ .Values.image }} #\n- b"
 
 // full is an operator with all parts.
-func full() (manifests.Operator, manifests.Options) {
-	return manifests.Operator{
+func full() (manifests.ManifestInput, manifests.Options) {
+	return manifests.ManifestInput{
 			Name: "widgets.example.org", Args: []string{"--all-namespaces"}, Peering: "widgets.example.org",
 			Coordinated: true, ExitTime: 67 * time.Second, Reviews: true, WebhookPort: 9443, ServicePort: 443,
 			Service:        types.NamespacedName{Namespace: "widgets-system", Name: "webhook"},
@@ -60,7 +60,7 @@ func objects(t *testing.T, text string) map[string]map[string]any {
 }
 
 // generate returns the contents by file.
-func generate(t *testing.T, o manifests.Operator, options manifests.Options) map[string]string {
+func generate(t *testing.T, o manifests.ManifestInput, options manifests.Options) map[string]string {
 	t.Helper()
 	files, _, err := manifests.Generate(o, options, nil)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestScopes(t *testing.T) {
 			[]permissions.Need{served, own, other}, "Role/default Role/x-system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := manifests.Operator{Name: "x.example.org", Needs: c.needs}
+			o := manifests.ManifestInput{Name: "x.example.org", Needs: c.needs}
 			for _, one := range c.served {
 				o.Namespaces = append(o.Namespaces, namespaces.ParsePattern(one))
 			}
@@ -254,7 +254,7 @@ func TestReplicas(t *testing.T) {
 // TestGracePeriods shows that the grace period is longer than the exit.
 func TestGracePeriods(t *testing.T) {
 	for exit, want := range map[time.Duration]int{67 * time.Second: 75, 85 * time.Second: 90, time.Millisecond: 10} {
-		o := manifests.Operator{Name: "x.example.org", ExitTime: exit}
+		o := manifests.ManifestInput{Name: "x.example.org", ExitTime: exit}
 		text := generate(t, o, manifests.Options{Format: manifests.Plain, Replicas: 1})["deployment.yaml"]
 		if !strings.Contains(text, fmt.Sprintf("terminationGracePeriodSeconds: %d\n", want)) {
 			t.Errorf("an exit of %s has a grace period of %d seconds:\n%s", exit, want, text)
@@ -265,25 +265,27 @@ func TestGracePeriods(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		change func(*manifests.Operator, *manifests.Options)
+		change func(*manifests.ManifestInput, *manifests.Options)
 		want   string
 	}{
 		"replicas": {"replicas that do not agree on who acts are an error",
-			func(o *manifests.Operator, _ *manifests.Options) { o.Coordinated = false }, "--replicas: without leader"},
+			func(o *manifests.ManifestInput, _ *manifests.Options) { o.Coordinated = false },
+			"--replicas: without leader"},
 		"certificate": {"a certificate that the operator does not read is an error",
-			func(o *manifests.Operator, _ *manifests.Options) { o.CertificateDir = "" }, "set Admission.Certif"},
+			func(o *manifests.ManifestInput, _ *manifests.Options) { o.CertificateDir = "" }, "set Admission.Certif"},
 		"no reviews": {"a certificate without admission handlers is an error",
-			func(o *manifests.Operator, _ *manifests.Options) { o.Reviews = false }, "has no admission handlers"},
+			func(o *manifests.ManifestInput, _ *manifests.Options) { o.Reviews = false }, "has no admission handlers"},
 		"no service": {"a certificate without a Service is an error",
-			func(o *manifests.Operator, _ *manifests.Options) { o.Service = types.NamespacedName{} }, "for a Service"},
+			func(o *manifests.ManifestInput, _ *manifests.Options) { o.Service = types.NamespacedName{} },
+			"for a Service"},
 		"namespace": {"pods in another namespace than their Service are an error",
-			func(_ *manifests.Operator, o *manifests.Options) { o.Namespace = "other" },
+			func(_ *manifests.ManifestInput, o *manifests.Options) { o.Namespace = "other" },
 			`in the namespace "widgets-system"`},
-		"name": {"an invalid namespace is an error", func(p *manifests.Operator, o *manifests.Options) {
+		"name": {"an invalid namespace is an error", func(p *manifests.ManifestInput, o *manifests.Options) {
 			p.Service.Namespace, o.Namespace = "", "Not valid"
 		}, "is not the name of a namespace"},
 		"number": {"a namespace that YAML reads as a number is an error",
-			func(p *manifests.Operator, o *manifests.Options) { p.Service.Namespace, o.Namespace = "", "12" },
+			func(p *manifests.ManifestInput, o *manifests.Options) { p.Service.Namespace, o.Namespace = "", "12" },
 			"as a number"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -95,8 +95,8 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Operator is the operator that the manifests are for.
-type Operator struct {
+// ManifestInput is the operator that the manifests are for.
+type ManifestInput struct {
 	// Name is the name of the operator, such as "websites.example.org".
 	Name  string
 	Needs []permissions.Need
@@ -122,15 +122,15 @@ type Operator struct {
 }
 
 // resourceName is the name of namespaced objects: the first part of the operator's name, with a suffix.
-func (o Operator) resourceName() string { return o.firstLabel() + "-operator" }
+func (o ManifestInput) resourceName() string { return o.firstLabel() + "-operator" }
 
-func (o Operator) firstLabel() string {
+func (o ManifestInput) firstLabel() string {
 	first, _, _ := strings.Cut(o.Name, ".")
 	return first
 }
 
 // chooseNamespace returns the namespace of the operator. A Service of the settings determines it.
-func (o Operator) chooseNamespace(given string) (string, error) {
+func (o ManifestInput) chooseNamespace(given string) (string, error) {
 	service := o.Service.Namespace
 	switch {
 	case given == "" && service != "":
@@ -151,7 +151,7 @@ func (o Operator) chooseNamespace(given string) (string, error) {
 }
 
 // check returns the reason why the operator cannot run with these options.
-func (o Operator) check(options Options) error {
+func (o ManifestInput) check(options Options) error {
 	switch {
 	case options.Replicas > 1 && !o.Coordinated && options.Includes(Deployment):
 		return errors.New("--replicas: without leader election and without a required peering object, each replica " +

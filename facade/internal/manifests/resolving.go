@@ -16,7 +16,7 @@ import (
 // Kubernetes itself. It calls discover, for the resources of a cluster, only if these do not suffice. A kind that is
 // not found is an error with its handlers.
 func Resolve(
-	o permissions.Operator, crds []CRD, discover func() ([]discovery.Resource, error),
+	o permissions.PermissionInput, crds []CRD, discover func() ([]discovery.Resource, error),
 ) (needs []permissions.Need, resources []discovery.Resource, err error) {
 	for _, crd := range crds {
 		resources = append(resources, crd.Resources...)
@@ -25,7 +25,7 @@ func Resolve(
 	resources = append(resources, permissions.BuiltIn(clientgoscheme.Scheme)...)
 	needs, unresolved := permissions.Needs(o, resources)
 	// Categories, groups and functions select everything that the cluster has.
-	isOpen := func(one permissions.RegisteredHandler) bool { return !one.Selector.IsSpecific() }
+	isOpen := func(one permissions.HandlerNeeds) bool { return !one.Selector.IsSpecific() }
 	if len(unresolved) == 0 && !slices.ContainsFunc(o.Handlers, isOpen) {
 		return needs, resources, nil
 	}
@@ -58,7 +58,7 @@ func unresolvedError(all []permissions.Unresolved) error {
 		}
 		switch {
 		case one.Rule != nil:
-			problems = append(problems, fmt.Errorf("Needs: there is no resource %v in the groups %q",
+			problems = append(problems, fmt.Errorf("a rule of Needs: there is no resource %v in the groups %q",
 				one.Rule.Resources, one.Rule.APIGroups))
 		case len(one.Ambiguous) > 0:
 			problems = append(problems, fmt.Errorf("the kind %q is ambiguous: %v: add the group; its handlers are %s",

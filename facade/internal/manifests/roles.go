@@ -39,7 +39,7 @@ func (r explainedRule) Reason() string {
 }
 
 // roles returns the roles of the operator, the ClusterRole first, then by namespace.
-func (o Operator) roles(own string) []role {
+func (o ManifestInput) roles(own string) []role {
 	by := map[string][]explainedRule{}
 	for _, need := range o.Needs {
 		for _, namespace := range o.namespacesOf(need, own) {
@@ -66,7 +66,7 @@ func (o Operator) roles(own string) []role {
 }
 
 // namespacesOf returns the namespaces in which a rule is granted, as they stand in templates; "" is the whole cluster.
-func (o Operator) namespacesOf(need permissions.Need, own string) (all []string) {
+func (o ManifestInput) namespacesOf(need permissions.Need, own string) (all []string) {
 	for _, name := range need.Namespaces(o.Namespaces, own) {
 		if name == "" {
 			return []string{""}

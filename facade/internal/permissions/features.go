@@ -93,7 +93,7 @@ func (c *collector) addCachedReads() {
 
 // addCluster adds the needs for CRDs, namespaces and Kubernetes events.
 func (c *collector) addCluster() {
-	dependsOnCRDs := func(one RegisteredHandler) bool { return one.Selector.DependsOnCRDs() }
+	dependsOnCRDs := func(one HandlerNeeds) bool { return one.Selector.DependsOnCRDs() }
 	if !c.operator.ScanOnce && slices.ContainsFunc(c.operator.Handlers, dependsOnCRDs) {
 		c.add(Need{
 			Rule:  rule("apiextensions.k8s.io", "customresourcedefinitions", "list", "watch"),

@@ -14,16 +14,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// RegisteredHandler is one handler of an operator's plan, and the selector of its resources.
-type RegisteredHandler struct {
+// HandlerNeeds is one handler of an operator's plan, and the selector of its resources.
+type HandlerNeeds struct {
 	Selector discovery.Selector
 	Handler  *handlers.Handler
 }
 
-// Operator is what determines the permissions of an operator.
-type Operator struct {
+// PermissionInput is what determines the permissions of an operator.
+type PermissionInput struct {
 	// Handlers is the plan of the operator.
-	Handlers []RegisteredHandler
+	Handlers []HandlerNeeds
 	// Namespaces are the served namespaces; none means the whole cluster.
 	Namespaces namespaces.Patterns
 	// ScanOnce is true if neither CRDs nor namespaces are watched.
@@ -102,7 +102,7 @@ type Unresolved struct {
 // Needs returns the needs of an operator, in a stable order, for these resources of the cluster: those of the handled
 // kinds and of their children first. Kinds that the resources do not have are returned apart; all other needs are
 // complete.
-func Needs(o Operator, served []discovery.Resource) (needs []Need, unresolved []Unresolved) {
+func Needs(o PermissionInput, served []discovery.Resource) (needs []Need, unresolved []Unresolved) {
 	c := &collector{operator: o, served: served}
 	c.addKinds()
 	c.addCachedReads()
@@ -116,7 +116,7 @@ func Needs(o Operator, served []discovery.Resource) (needs []Need, unresolved []
 
 // collector holds the results so far.
 type collector struct {
-	operator   Operator
+	operator   PermissionInput
 	served     []discovery.Resource
 	needs      []Need
 	unresolved []Unresolved

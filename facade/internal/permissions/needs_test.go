@@ -74,11 +74,11 @@ func TestNeedsOfFeatures(t *testing.T) {
 	widgets := selector(t, "widgets")
 	cases := map[string]struct {
 		reason string
-		given  permissions.Operator
+		given  permissions.PermissionInput
 		want   []string
 	}{
 		"changes": {"handlers of changes read, patch, and write the status; CRDs and events belong to each operator",
-			permissions.Operator{Handlers: []permissions.RegisteredHandler{{widgets, create}}}, []string{
+			permissions.PermissionInput{Handlers: []permissions.HandlerNeeds{{widgets, create}}}, []string{
 				"served: example.org [widgets][][list watch] handled objects [provision]",
 				"served: example.org [widgets][][get patch] annotations, finalizers and patches [provision]",
 				"served: example.org [widgets/status][][patch] the status [provision]",
@@ -86,13 +86,13 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served:  [events][][create patch] Kubernetes events []",
 			}},
 		"reading": {"event handlers and indices only read, and a built-in kind does not depend on CRDs",
-			permissions.Operator{NoEvents: true, Handlers: []permissions.RegisteredHandler{
+			permissions.PermissionInput{NoEvents: true, Handlers: []permissions.HandlerNeeds{
 				{selector(t, "v1", "pods"), watching}, {selector(t, "v1", "nodes"), index}}}, []string{
 				"served:  [pods][][list watch] handled objects [seen]",
 				"cluster:  [nodes][][list watch] handled objects [by-owner]",
 			}},
 		"children": {"children of Owns are written, the kind of Watches is only read, and owners get owner references",
-			permissions.Operator{NoEvents: true, ScanOnce: true, Handlers: []permissions.RegisteredHandler{
+			permissions.PermissionInput{NoEvents: true, ScanOnce: true, Handlers: []permissions.HandlerNeeds{
 				{selector(t, "apps/v1", "deployments"), owning}, {selector(t, "v1", "secrets"), whole},
 				{widgets, &handlers.Handler{ID: "child", Family: handlers.Child, ParentHandler: owning}}}}, []string{
 				"served: apps [deployments][][get list watch create patch delete] children of Owns [owns]",
@@ -103,9 +103,9 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served: example.org [widgets/finalizers][][update] owner references of children [child]",
 			}},
 		"admission": {"an admission handler needs nothing on its kind, and the configurations and the Secret by name",
-			permissions.Operator{
+			permissions.PermissionInput{
 				NoEvents: true, ScanOnce: true, Managed: "m", Secret: types.NamespacedName{Namespace: "n", Name: "s"},
-				Handlers: []permissions.RegisteredHandler{{widgets, admitting}},
+				Handlers: []permissions.HandlerNeeds{{widgets, admitting}},
 			}, []string{
 				"cluster: admissionregistration.k8s.io [validatingwebhookconfigurations " +
 					"mutatingwebhookconfigurations][][create] Admission.Managed [quota]",
@@ -115,20 +115,20 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"namespace n:  [secrets][s][get update] Admission.Secret [quota]",
 			}},
 		"cluster-scoped events": {"events about cluster-scoped objects are in the operator's namespace",
-			permissions.Operator{Handlers: []permissions.RegisteredHandler{{selector(t, "v1", "nodes"), watching}}},
+			permissions.PermissionInput{Handlers: []permissions.HandlerNeeds{{selector(t, "v1", "nodes"), watching}}},
 			[]string{
 				"cluster:  [nodes][][list watch] handled objects [seen]",
 				"served:  [events][][create patch] Kubernetes events []",
 				"namespace :  [events][][create patch] Kubernetes events []",
 			}},
 		"peering": {"the cluster's peering object is named, and its events are in the namespace default",
-			permissions.Operator{Peering: "p"}, []string{
+			permissions.PermissionInput{Peering: "p"}, []string{
 				"cluster: kopf.dev,zalando.org [clusterkopfpeerings][p][get list watch patch] peering []",
 				"cluster: kopf.dev,zalando.org [clusterkopfpeerings/status][p][patch] peering []",
 				"namespace default:  [events][][create] events of peering []",
 			}},
 		"namespaces": {"with namespaces, the peering is theirs, and patterns need the list of namespaces",
-			permissions.Operator{
+			permissions.PermissionInput{
 				Peering: "p", Namespaces: namespaces.Patterns{namespaces.ParsePattern("team-*")},
 			}, []string{
 				"cluster:  [namespaces][][list watch] patterns of namespaces []",
@@ -136,7 +136,7 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served: kopf.dev,zalando.org [kopfpeerings/status][p][patch] peering []",
 			}},
 		"others": {"a Lease, cached reads and declared rules, each with the scope of its resources",
-			permissions.Operator{
+			permissions.PermissionInput{
 				LeaderElection: true, CachedReads: []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}},
 				Declared: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/log", "nodes"},
 					Verbs: []string{"get"}}},
@@ -165,7 +165,7 @@ func TestUnresolvedKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := permissions.Operator{NoEvents: true, ScanOnce: true, Handlers: []permissions.RegisteredHandler{
+	o := permissions.PermissionInput{NoEvents: true, ScanOnce: true, Handlers: []permissions.HandlerNeeds{
 		{selector(t, "databases"), h}, {selector(t, "wi"), h}, {selector(t, "v1", "pods"), h},
 	}, Declared: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployment"}}}}
 	needs, unresolved := permissions.Needs(o, append(resources(t), twice...))

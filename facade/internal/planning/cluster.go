@@ -23,7 +23,7 @@ type Cluster struct {
 	objects dynamic.Interface
 }
 
-var _ reconcilers.ObjectSource = (*Cluster)(nil)
+var _ reconcilers.PreviewSource = (*Cluster)(nil)
 
 // NewCluster returns the source for a connection.
 func NewCluster(config *rest.Config) (*Cluster, error) {
@@ -38,7 +38,7 @@ func NewCluster(config *rest.Config) (*Cluster, error) {
 	return &Cluster{discovery.TimeoutGetter{Getter: discovery.API{Client: documents.RESTClient()}}, objects}, nil
 }
 
-// ListObjects implements [reconcilers.ObjectSource]. The objects are read in pages, and none of them is kept.
+// ListObjects implements [reconcilers.PreviewSource]. The objects are read in pages, and none of them is kept.
 func (c *Cluster) ListObjects(
 	ctx context.Context, r discovery.Resource, namespace, labels string, visit func(body map[string]any) error,
 ) error {

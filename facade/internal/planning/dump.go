@@ -27,7 +27,7 @@ type Dump struct {
 	documents map[string][]byte // the answers to discovery, by their paths
 }
 
-var _ reconcilers.ObjectSource = (*Dump)(nil)
+var _ reconcilers.PreviewSource = (*Dump)(nil)
 
 var errNoUID = errors.New("it has no uid: make the dump with kubectl get -o yaml, which shows whole objects")
 
@@ -109,7 +109,7 @@ func (d *Dump) addValue(value any) error {
 // Get implements discovery.Getter.
 func (d *Dump) Get(_ context.Context, path string) ([]byte, error) { return d.documents[path], nil }
 
-// ListObjects implements [reconcilers.ObjectSource]. Objects of another version get that of the resource.
+// ListObjects implements [reconcilers.PreviewSource]. Objects of another version get that of the resource.
 func (d *Dump) ListObjects(
 	_ context.Context, r discovery.Resource, namespace, selector string, visit func(body map[string]any) error,
 ) error {

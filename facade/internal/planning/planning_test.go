@@ -94,7 +94,7 @@ func TestTextOfReports(t *testing.T) {
 			Handlers: []planning.PlannedHandler{{Handler: "grow", On: "update", State: state, Attempts: 2}},
 		}
 	}
-	r := &planning.Report{
+	r := &planning.ChangePlan{
 		Warnings:  []string{"beware"},
 		Handlers:  []planning.HandlerSummary{{Kind: "widgets.example.org", Handler: "grow", On: "update", Updates: 2}},
 		Objects:   []planning.PlannedObject{object("a", "retried"), object("b", "finished"), object("c", "retried")},

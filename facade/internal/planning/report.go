@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Report is what an operator would do on a cluster when it starts.
-type Report struct {
+// ChangePlan is what an operator would do on a cluster when it starts.
+type ChangePlan struct {
 	Operator string `json:"operator"`
 	// Warnings are facts that need attention before the start.
 	Warnings []string `json:"warnings,omitempty"`
@@ -88,7 +88,7 @@ type PlannedHandler struct {
 // maker collects a report.
 type maker struct {
 	options  reconcilers.Options
-	report   Report
+	report   ChangePlan
 	places   map[placeKey]int // in Handlers
 	prefixes map[string]int   // the objects to be created again, by the other prefix that they have memory of
 }
@@ -97,9 +97,9 @@ type maker struct {
 type placeKey struct{ kind, handler, on string }
 
 // Make predicts the work of an operator with these options. The context carries the logger for index functions.
-func Make(ctx context.Context, o reconcilers.Options, source reconcilers.ObjectSource) (*Report, error) {
+func Make(ctx context.Context, o reconcilers.Options, source reconcilers.PreviewSource) (*ChangePlan, error) {
 	m := &maker{
-		options: o, report: Report{Operator: o.Name, Handlers: []HandlerSummary{}, Objects: []PlannedObject{}},
+		options: o, report: ChangePlan{Operator: o.Name, Handlers: []HandlerSummary{}, Objects: []PlannedObject{}},
 		places: map[placeKey]int{}, prefixes: map[string]int{},
 	}
 	unserved, err := o.PreviewObjects(ctx, source, m)
@@ -111,7 +111,7 @@ func Make(ctx context.Context, o reconcilers.Options, source reconcilers.ObjectS
 }
 
 // HasChanges reports whether creations, updates or deletions would be handled, now or at a later attempt.
-func (r *Report) HasChanges() bool {
+func (r *ChangePlan) HasChanges() bool {
 	return slices.ContainsFunc(r.Handlers, func(h HandlerSummary) bool {
 		return h.Creations+h.Updates+h.Deletions+h.Waiting > 0
 	})

@@ -12,7 +12,7 @@ import (
 
 // WriteText writes the report for users: the warnings, the summary, and the objects of each handler, at most so many of
 // each; negative is all. Values cannot control the terminal, because control characters are replaced.
-func (r *Report) WriteText(w io.Writer, most int) error {
+func (r *ChangePlan) WriteText(w io.Writer, most int) error {
 	// Build the whole text first, so that only one write can fail.
 	t := &reportText{most: most}
 	for _, warning := range r.Warnings {
@@ -45,7 +45,7 @@ func (t *reportText) addLine(format string, values ...any) {
 			values[i] = printable(text)
 		}
 	}
-	fmt.Fprintf(t, format+"\n", values...)
+	_, _ = fmt.Fprintf(t, format+"\n", values...)
 }
 
 // printable replaces characters that start a new line or control a terminal.
@@ -63,7 +63,7 @@ func printable(text string) string {
 }
 
 // addSummary adds the table of the handlers.
-func (t *reportText) addSummary(r *Report) {
+func (t *reportText) addSummary(r *ChangePlan) {
 	table := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
 	row := func(cells ...any) { // writes to a buffer do not fail
 		texts := make([]string, 0, len(cells))

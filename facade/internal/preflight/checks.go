@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// Operator is the operator that is checked.
-type Operator struct {
-	permissions.Operator
+// CheckInput is the operator that is checked.
+type CheckInput struct {
+	permissions.PermissionInput
 
 	// Name is the name of the operator.
 	Name string
@@ -32,13 +32,13 @@ type Operator struct {
 }
 
 // Run makes all checks. It returns an error if the API server does not answer.
-func Run(ctx context.Context, o Operator, server *Server) (Report, error) {
+func Run(ctx context.Context, o CheckInput, server *Server) (CheckReport, error) {
 	served, unlisted, err := o.listResources(ctx, server)
 	if err != nil {
-		return Report{}, fmt.Errorf("checking operator %q: %w", o.Name, err)
+		return CheckReport{}, fmt.Errorf("checking operator %q: %w", o.Name, err)
 	}
 	missingPeering := o.resolvePeering(served)
-	needs, unresolved := permissions.Needs(o.Operator, served)
+	needs, unresolved := permissions.Needs(o.PermissionInput, served)
 	kinds := kindCheck{operator: o, served: served, unlisted: unlisted}
 	findings := slices.Concat(kinds.check(unresolved), missingPeering)
 	check := permissionCheck{server: server, operator: o, granted: map[string]grantedRules{}}
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Operator, server *Server) (Report, error) {
 
 // listResources returns the resources of the groups that matter. Unlisted is the reason why they are not complete: then
 // a kind that is not among them is unknown.
-func (o Operator) listResources(
+func (o CheckInput) listResources(
 	ctx context.Context, server *Server,
 ) (served []discovery.Resource, unlisted, err error) {
 	served, err = discovery.ListResources(ctx, server, o.groups()...)
@@ -73,7 +73,7 @@ func (o Operator) listResources(
 var peeringGroups = []string{"kopf.dev", "zalando.org"}
 
 // groups returns the API groups whose resources matter; nil for all groups, as some selectors have an open group.
-func (o Operator) groups() (groups []string) {
+func (o CheckInput) groups() (groups []string) {
 	for _, one := range o.Handlers {
 		if !one.Selector.Group.IsSet {
 			return nil
@@ -96,7 +96,7 @@ func (o Operator) groups() (groups []string) {
 
 // resolvePeering leaves out peering that the operator does not require, if the cluster has no such kind. It returns a
 // finding for a kind that it does require.
-func (o *Operator) resolvePeering(served []discovery.Resource) []Finding {
+func (o *CheckInput) resolvePeering(served []discovery.Resource) []Finding {
 	isPeering := func(r discovery.Resource) bool { return slices.Contains(peeringGroups, r.Group) }
 	switch {
 	case o.Peering == "" || slices.ContainsFunc(served, isPeering):
@@ -140,7 +140,7 @@ func narrowNeed(need permissions.Need, served []discovery.Resource) (narrowed pe
 const leastSkew = 5 * time.Second
 
 // checkClock compares the local clock with that of the API server. It uses the answers to the other checks.
-func (o Operator) checkClock(server *Server) Finding {
+func (o CheckInput) checkClock(server *Server) Finding {
 	finding := Finding{Status: OK, Check: "clock", Subject: "difference from the API server"}
 	skew, known := server.clock.Skew()
 	if !known {

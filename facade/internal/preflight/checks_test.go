@@ -44,7 +44,8 @@ type cluster struct {
 // RoundTrip implements [http.RoundTripper].
 func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.requests = append(c.requests, r.Method+" "+r.URL.Path)
-	code, review := http.StatusCreated, any(nil)
+	code := http.StatusCreated
+	var review any
 	switch {
 	case c.refused != "" && strings.Contains(r.URL.Path, c.refused):
 		code, review = http.StatusForbidden, map[string]any{
@@ -151,20 +152,21 @@ func handlerOf(id string) *handlers.Handler {
 }
 
 // operatorOf returns an operator with the handler provision for the resource, without events and scans of CRDs.
-func operatorOf(t *testing.T, spelling ...string) preflight.Operator {
+func operatorOf(t *testing.T, spelling ...string) preflight.CheckInput {
 	t.Helper()
 	selector, err := discovery.ParseSpelling(spelling...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return preflight.Operator{Name: "test.example.org", ClockSkew: 2 * time.Minute, Operator: permissions.Operator{
-		NoEvents: true, ScanOnce: true,
-		Handlers: []permissions.RegisteredHandler{{Selector: selector, Handler: handlerOf("provision")}},
-	}}
+	return preflight.CheckInput{Name: "test.example.org", ClockSkew: 2 * time.Minute,
+		PermissionInput: permissions.PermissionInput{
+			NoEvents: true, ScanOnce: true,
+			Handlers: []permissions.HandlerNeeds{{Selector: selector, Handler: handlerOf("provision")}},
+		}}
 }
 
 // problems returns the findings that are not ok, as lines.
-func problems(t *testing.T, c *cluster, o preflight.Operator) (lines []string) {
+func problems(t *testing.T, c *cluster, o preflight.CheckInput) (lines []string) {
 	t.Helper()
 	server, err := preflight.Connect(memapi.Config(c.server), &http.Client{Transport: c})
 	if err != nil {
@@ -194,33 +196,33 @@ const (
 func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(c *cluster, o *preflight.Operator)
+		change func(c *cluster, o *preflight.CheckInput)
 		want   []string
 	}{
-		"all": {"nothing is reported if everything is permitted", func(*cluster, *preflight.Operator) {}, nil},
+		"all": {"nothing is reported if everything is permitted", func(*cluster, *preflight.CheckInput) {}, nil},
 		"one rule less": {"the handler, the missing rule and the effect are reported",
-			func(c *cluster, _ *preflight.Operator) { c.grant("*", readWidgets) },
+			func(c *cluster, _ *preflight.CheckInput) { c.grant("*", readWidgets) },
 			[]string{lacksStatus + inTheCluster + statusRule}},
 		"namespaces": {"a rule that is missing in one namespace names it",
-			func(c *cluster, o *preflight.Operator) {
+			func(c *cluster, o *preflight.CheckInput) {
 				o.Namespaces = patterns("a", "b")
 				c.grant("*", readWidgets)
 				c.grant("a", "example.org widgets/status patch")
 			}, []string{lacksStatus + "add this rule to a Role of the operator in b: " + statusRule}},
 		"roles": {"rules in each namespace suffice for these namespaces",
-			func(c *cluster, o *preflight.Operator) {
+			func(c *cluster, o *preflight.CheckInput) {
 				o.Namespaces = patterns("a", "b")
 				c.grant("*")
 				c.grant("a", "* * *")
 				c.grant("b", "* * *")
 			}, nil},
 		"role for the cluster": {"rules in a namespace do not suffice for the whole cluster",
-			func(c *cluster, _ *preflight.Operator) {
+			func(c *cluster, _ *preflight.CheckInput) {
 				c.grant("*", readWidgets)
 				c.grant("default", "* * *")
 			}, []string{lacksStatus + inTheCluster + statusRule}},
 		"patterns": {"with patterns, the rules of the namespaces that match count",
-			func(c *cluster, o *preflight.Operator) {
+			func(c *cluster, o *preflight.CheckInput) {
 				for _, name := range []string{"team-a", "team-b", "other"} {
 					c.server.Put(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"},
 						map[string]any{"metadata": map[string]any{"name": name}})
@@ -230,22 +232,22 @@ func TestPermissions(t *testing.T) {
 				c.grant("team-a", "* * *")
 			}, []string{lacksStatus + "add this rule to a Role of the operator in team-b: " + statusRule}},
 		"incomplete": {"authorizers that do not list their rules are asked for each missing request",
-			func(c *cluster, _ *preflight.Operator) {
+			func(c *cluster, _ *preflight.CheckInput) {
 				c.grant("*", "example.org widgets get,list")
 				c.incomplete, c.allowed = true, []string{" watch widgets/.example.org", " patch widgets/.example.org"}
 			}, []string{lacksStatus + inTheCluster + statusRule}},
 		"optional": {"a rule that the operator works without is a warning",
-			func(c *cluster, o *preflight.Operator) { o.NoEvents = false; c.grant("*", "example.org * *") },
+			func(c *cluster, o *preflight.CheckInput) { o.NoEvents = false; c.grant("*", "example.org * *") },
 			[]string{"warning: permission create,patch events []: events are logged only: " + inTheCluster +
 				`{"verbs":["create","patch"],"apiGroups":[""],"resources":["events"]}`}},
 		"own namespace": {"without a known namespace of the pods, rules for it are unknown",
-			func(_ *cluster, o *preflight.Operator) { o.LeaderElection = true },
+			func(_ *cluster, o *preflight.CheckInput) { o.LeaderElection = true },
 			[]string{
 				"unknown: permission get,create,update leases.coordination.k8s.io []: the namespace of the " +
 					"operator's " +
 					"pods is not known: run this command in the pod, or with --as system:serviceaccount:NAMESPACE:NAME",
 			}},
-		"declared": {"declared rules are checked like those of handlers", func(c *cluster, o *preflight.Operator) {
+		"declared": {"declared rules are checked like those of handlers", func(c *cluster, o *preflight.CheckInput) {
 			o.Declared = []rbacv1.PolicyRule{{
 				APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"},
 				ResourceNames: []string{"one"},
@@ -254,9 +256,9 @@ func TestPermissions(t *testing.T) {
 		}, []string{"failed: permission get secrets one []: requests of handlers fail: " + inTheCluster +
 			`{"verbs":["get"],"apiGroups":[""],"resources":["secrets"],"resourceNames":["one"]}`}},
 		"optional peering": {"a kind of peering that is not installed is not needed",
-			func(_ *cluster, o *preflight.Operator) { o.Peering, o.PeeringOptional = "default", true }, nil},
+			func(_ *cluster, o *preflight.CheckInput) { o.Peering, o.PeeringOptional = "default", true }, nil},
 		"required peering": {"a kind of peering that is required and not installed is reported",
-			func(_ *cluster, o *preflight.Operator) { o.Peering = "default" },
+			func(_ *cluster, o *preflight.CheckInput) { o.Peering = "default" },
 			[]string{"failed: kind kopf.dev or zalando.org peering []: the peering is required, and the cluster " +
 				"has no " +
 				"kind for it: the operator waits: apply the CRDs of peering: " +

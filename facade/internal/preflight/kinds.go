@@ -13,7 +13,7 @@ import (
 
 // kindCheck compares the kinds of an operator with those of the cluster.
 type kindCheck struct {
-	operator Operator
+	operator CheckInput
 	served   []discovery.Resource
 	unlisted error // why the resources are not complete; nil if they are
 }

@@ -30,7 +30,7 @@ type grantedRules struct {
 // permissionCheck compares the needs with the permissions of the current user.
 type permissionCheck struct {
 	server   *Server
-	operator Operator
+	operator CheckInput
 	granted  map[string]grantedRules // by namespace; "" is the whole cluster
 	matching []string                // namespaces that match the patterns; nil before they are listed
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Status is the result of a check.
-type Status string
+// CheckStatus is the result of a check.
+type CheckStatus string
 
 // The results. Only Failed means that the operator does not work.
 const (
-	OK      Status = "ok"
-	Warning Status = "warning"
-	Failed  Status = "failed"
-	Unknown Status = "unknown"
+	OK      CheckStatus = "ok"
+	Warning CheckStatus = "warning"
+	Failed  CheckStatus = "failed"
+	Unknown CheckStatus = "unknown"
 )
 
 // severities are the results in the order of reports.
-var severities = []Status{Failed, Warning, Unknown, OK}
+var severities = []CheckStatus{Failed, Warning, Unknown, OK}
 
 // Finding is the result of one check.
 type Finding struct {
-	Status Status `json:"status"`
+	Status CheckStatus `json:"status"`
 	// Check is the kind of the check, such as "permission", and Subject its object.
 	Check   string `json:"check"`
 	Subject string `json:"subject"`
@@ -40,22 +40,22 @@ type Finding struct {
 	Fix     string `json:"fix,omitempty"`
 }
 
-// Report has the results of all checks, problems first.
-type Report struct {
+// CheckReport has the results of all checks, problems first.
+type CheckReport struct {
 	Operator string    `json:"operator"`
 	Findings []Finding `json:"findings"`
 }
 
 // newReport sorts the findings by severity. Those of one severity keep their order.
-func newReport(operator string, findings []Finding) Report {
+func newReport(operator string, findings []Finding) CheckReport {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return slices.Index(severities, a.Status) - slices.Index(severities, b.Status)
 	})
-	return Report{operator, findings}
+	return CheckReport{operator, findings}
 }
 
 // Count returns how many checks have the result.
-func (r Report) Count(status Status) (n int) {
+func (r CheckReport) Count(status CheckStatus) (n int) {
 	for _, one := range r.Findings {
 		if one.Status == status {
 			n++
@@ -65,7 +65,7 @@ func (r Report) Count(status Status) (n int) {
 }
 
 // Err returns an error if a check has failed.
-func (r Report) Err() error {
+func (r CheckReport) Err() error {
 	if failed := r.Count(Failed); failed > 0 {
 		return fmt.Errorf("operator %q: %d of %d checks failed", r.Operator, failed, len(r.Findings))
 	}
@@ -73,7 +73,7 @@ func (r Report) Err() error {
 }
 
 // WriteJSON writes the report for programs.
-func (r Report) WriteJSON(to io.Writer) error {
+func (r CheckReport) WriteJSON(to io.Writer) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
@@ -81,7 +81,7 @@ func (r Report) WriteJSON(to io.Writer) error {
 }
 
 // WriteText writes the report for people: a table, and the reason and the fix of each problem after it.
-func (r Report) WriteText(to io.Writer) error {
+func (r CheckReport) WriteText(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "STATUS\tCHECK\tSUBJECT\tHANDLERS") // Flush returns the errors
 	for _, one := range r.Findings {

@@ -15,7 +15,7 @@ import (
 
 // schemaCheck compares what the operator writes to objects of one kind with the schema of the kind.
 type schemaCheck struct {
-	operator Operator
+	operator CheckInput
 	resource discovery.Resource
 	all      []*handlers.Handler // of the kind, that write
 	schema   map[string]any
@@ -23,7 +23,7 @@ type schemaCheck struct {
 }
 
 // checkSchemas checks the kinds of CRDs. The API server never drops annotations, so that most operators need no field.
-func (o Operator) checkSchemas(
+func (o CheckInput) checkSchemas(
 	ctx context.Context, server *Server, served []discovery.Resource,
 ) (findings []Finding) {
 	for _, one := range o.writtenKinds(served) {
@@ -43,7 +43,7 @@ func (o Operator) checkSchemas(
 }
 
 // writtenKinds returns the kinds of CRDs whose handlers write, each once.
-func (o Operator) writtenKinds(served []discovery.Resource) (all []schemaCheck) {
+func (o CheckInput) writtenKinds(served []discovery.Resource) (all []schemaCheck) {
 	for _, one := range o.Handlers {
 		if registry.OnlyWatchesChildren(one.Handler) || registry.IsAdmissionHandler(one.Handler) ||
 			!one.Handler.WritesObjects() || one.Handler.Index != nil {

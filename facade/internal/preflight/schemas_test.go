@@ -45,12 +45,12 @@ func TestFieldsInSchemas(t *testing.T) {
 	withoutStatus := strings.Replace(widgets, "    subresources: {status: {}}\n", "", 1)
 	keeping := strings.Replace(widgets, "status: {type: object, properties",
 		"status: {type: object, x-kubernetes-preserve-unknown-fields: true, properties", 1)
-	inStatus := func(o *preflight.Operator) {
+	inStatus := func(o *preflight.CheckInput) {
 		o.Essence = []string{"/status/kopf/last-handled-configuration"}
 		o.Record = func(id string) []string { return []string{"/status/kopf/progress/" + id + "/started"} }
 	}
-	reporting := func(o *preflight.Operator) {
-		o.Handlers = append(o.Handlers, permissions.RegisteredHandler{
+	reporting := func(o *preflight.CheckInput) {
+		o.Handlers = append(o.Handlers, permissions.HandlerNeeds{
 			Selector: o.Handlers[0].Selector, Handler: &handlers.Handler{ID: "main.go:1", Family: handlers.Condition},
 		})
 	}
@@ -59,10 +59,10 @@ func TestFieldsInSchemas(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		definition string
-		change     func(o *preflight.Operator)
+		change     func(o *preflight.CheckInput)
 		want       []string
 	}{
-		"annotations": {"annotations are never dropped", widgets, func(o *preflight.Operator) {
+		"annotations": {"annotations are never dropped", widgets, func(o *preflight.CheckInput) {
 			o.Essence = []string{"/metadata/annotations/example.org~1last", "/status/kopf/last"}
 			o.Record = func(string) []string { return []string{"/metadata/annotations/example.org~1provision"} }
 		}, nil},
@@ -74,8 +74,8 @@ func TestFieldsInSchemas(t *testing.T) {
 		}},
 		"kept status storage": {"x-kubernetes-preserve-unknown-fields keeps them", keeping, inStatus, nil},
 		"result": {"a result that the schema lacks is unknown, as the handler may not have one", widgets,
-			func(o *preflight.Operator) {
-				o.Handlers = append(o.Handlers, permissions.RegisteredHandler{
+			func(o *preflight.CheckInput) {
+				o.Handlers = append(o.Handlers, permissions.HandlerNeeds{
 					Selector: o.Handlers[0].Selector, Handler: handlerOf("deploy"),
 				})
 			}, []string{
@@ -85,7 +85,7 @@ func TestFieldsInSchemas(t *testing.T) {
 					"widgets.example.org",
 			}},
 		"no subresource": {"without Conditions, a status that is not a subresource is unknown", withoutStatus,
-			func(*preflight.Operator) {}, []string{
+			func(*preflight.CheckInput) {}, []string{
 				"unknown: status widgets.example.org/v1 [provision]: the status is " +
 					"not a subresource: Condition fails, " +
 					"and each write of the status is a new generation; whether the handlers write it is not " +
