@@ -12,12 +12,12 @@ import (
 )
 
 // The limits of a program beyond controller-runtime alone. A higher limit needs a reason, here and in
-// docs/dependencies.md. A third of the bytes is for debuggers; nearly all of the rest is our own code, a seventh of it
-// the command line.
+// docs/dependencies.md. A third of the bytes is for debuggers; nearly all of the rest is our own code, a quarter of it
+// the command line and its commands.
 const (
 	maxLines   = 8
 	maxModules = 6
-	maxBytes   = 21 << 19 // 10.5 MiB
+	maxBytes   = 12 << 20
 )
 
 const (

@@ -164,7 +164,7 @@ func argument(text string) string {
 func (g generator) configurationsText() (text string, err error) {
 	for _, one := range g.operator.Configurations {
 		if g.options.CertManager {
-			one = one.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy has the type of its original
+			one = one.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy has its type
 			annotations := one.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}
