@@ -173,7 +173,9 @@ func TestFirstUpdate(t *testing.T) {
 					want = []string{"new update 2", "old create 1", "old update 2"}
 					c.end(former)
 				}
+				c.mu.Lock()
 				slices.Sort(c.calls)
+				c.mu.Unlock()
 				slices.Sort(want)
 				c.want(want...)
 				c.end(next)
