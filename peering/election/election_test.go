@@ -324,7 +324,7 @@ func TestPeers(t *testing.T) {
 }
 
 func TestLeaseName(t *testing.T) {
-	all := election.LeaseName("demo.example.org", nil)
+	all := election.LeaseName("demo.example.org", nil, nil)
 	for name, tc := range map[string]struct {
 		reason   string
 		operator string
@@ -335,13 +335,13 @@ func TestLeaseName(t *testing.T) {
 		"One":     {"another namespace has another Lease", "demo.example.org", []string{"a"}, false},
 		"Another": {"another operator has another Lease", "other.example.org", nil, false},
 	} {
-		got := election.LeaseName(tc.operator, tc.served)
+		got := election.LeaseName(tc.operator, tc.served, nil)
 		if (got == all) != tc.same {
 			t.Errorf("%s: %s: LeaseName(): %q, beside %q", name, tc.reason, got, all)
 		}
 	}
-	if got := election.LeaseName("Demo_1.example.org", []string{"b", "a"}); got !=
-		election.LeaseName("demo-1.example.org", []string{"a", "b"}) {
+	if got := election.LeaseName("Demo_1.example.org", []string{"b", "a"}, nil); got !=
+		election.LeaseName("demo-1.example.org", []string{"a", "b"}, nil) {
 		t.Errorf("LeaseName(): %q must be a name of an object", got)
 	}
 	if want := "demo.example.org-684888c0"; all != want {

@@ -5,12 +5,18 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
-// LeaseName returns the name of the Lease of an operator that serves these namespaces; none means the whole cluster.
-// Operators that serve different namespaces have different Leases, so that each of them can act.
-func LeaseName(operator string, namespaces []string) string {
+// LeaseName returns the name of the Lease of an operator that serves these namespaces, and those with the labels; none
+// of both means the whole cluster. Operators that serve different namespaces have different Leases, so that each of
+// them can act.
+func LeaseName(operator string, namespaces []string, labels labels.Selector) string {
 	served := slices.Clone(namespaces)
+	if labels != nil {
+		served = append(served, "labels "+labels.String())
+	}
 	if len(served) == 0 {
 		served = []string{"*"}
 	}

@@ -2,11 +2,7 @@ package draining
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/peering/election"
 )
 
 // leaseResource is the resource of Leases.
@@ -36,12 +34,9 @@ func (l lease) isHeld() bool { return l.holder != "" && l.expires.After(time.Now
 // findLeases finds the Leases of the operator for the namespaces of the drain, in all namespaces of the cluster. The
 // name contains the name of the operator and a digest of the namespaces, so no other program has such a Lease.
 func (r *run) findLeases(ctx context.Context) (found []lease, err error) {
-	served := r.Namespaces.Texts()
-	if by := r.Namespaces.LabelSelector(); by != nil {
-		served = append(served, "labels "+by.String())
-	}
+	name := election.LeaseName(r.Name, r.Namespaces.Texts(), r.Namespaces.LabelSelector())
 	list, err := r.full.Resource(leaseResource).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", leaseName(r.Name, served)).String(),
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
 	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the cluster has no such API
@@ -74,21 +69,4 @@ func (r *run) deleteLease(ctx context.Context, l lease) error {
 	return r.full.Resource(leaseResource).Namespace(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{ResourceVersion: &l.version},
 	})
-}
-
-// leaseName returns the name of the Lease of an operator that serves these namespaces; none means the whole cluster.
-func leaseName(operator string, served []string) string {
-	served = slices.Clone(served)
-	if len(served) == 0 {
-		served = []string{"*"}
-	}
-	slices.Sort(served)
-	digest := sha256.Sum256([]byte(strings.Join(served, "\n")))
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(operator))
-	return strings.Trim(name, ".-") + "-" + hex.EncodeToString(digest[:4])
 }

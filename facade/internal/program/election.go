@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
@@ -45,7 +46,7 @@ func (c *Coordination) podNamespace(by CoordinationSettings) string {
 	if c.PodNamespace != nil {
 		return c.PodNamespace()
 	}
-	return readPodNamespace()
+	return connection.PodNamespace()
 }
 
 // leaseOf returns the namespace and the name of the Lease.
@@ -54,13 +55,11 @@ func (c *Coordination) leaseOf(by CoordinationSettings) types.NamespacedName {
 	if namespace == "" && by.DefaultNamespace != nil {
 		namespace = by.DefaultNamespace()
 	}
-	served := by.ServedNamespaces.ServedPatterns().Texts()
-	if labels := by.ServedNamespaces.LabelSelector(); labels != nil {
-		served = append(served, "labels "+labels.String())
-	}
+	scope := by.ServedNamespaces
+	name := election.LeaseName(c.Operator, scope.ServedPatterns().Texts(), scope.LabelSelector())
 	return types.NamespacedName{
 		Namespace: cmp.Or(namespace, "default"),
-		Name:      cmp.Or(by.ElectionFlags.ID, election.LeaseName(c.Operator, served)),
+		Name:      cmp.Or(by.ElectionFlags.ID, name),
 	}
 }
 
