@@ -102,15 +102,15 @@ func New(p Program) *cobra.Command {
 // usageExitCode is the exit code for a wrong command line, as in Kopf. The command plan returns it for changes.
 const usageExitCode = 2
 
-// ExitCode returns 0 for nil, 2 for a wrong command line, for a check that has found something and for a plan with
-// changes, and 1 for any other error.
+// ExitCode returns 0 for nil, 2 for a wrong command line and for a check or a plan that has found something, and 1 for
+// any other error.
 func ExitCode(err error) int {
 	var wrong *usageError
 	var found *foundError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &wrong), errors.As(err, &found), errors.Is(err, errPlanned):
+	case errors.As(err, &wrong), errors.As(err, &found):
 		return usageExitCode
 	default:
 		return 1
@@ -126,7 +126,7 @@ func (e *usageError) Error() string { return e.err.Error() }
 // Unwrap returns the error without its exit code.
 func (e *usageError) Unwrap() error { return e.err }
 
-// foundError is the error of a check that has found something. Its exit code is 2.
+// foundError is the error of a check, or of a plan, that has found something. Its exit code is 2.
 type foundError struct{ err error }
 
 // Error returns the text.

@@ -37,7 +37,7 @@ type PlanReport interface {
 type PlanFunc func(ctx context.Context, given PlanRequest) (PlanReport, error)
 
 // errPlanned has the exit code of a plan with changes. It is not printed.
-var errPlanned = errors.New("changes would be handled")
+var errPlanned error = &foundError{errors.New("changes would be handled")}
 
 // planner is the command that predicts what the operator would do.
 type planner struct {
