@@ -17,9 +17,6 @@ const root = "../../.."
 
 // TestPages converts the pages of docs without the generator. It also checks the navigation and all links.
 func TestPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all runs it")
-	}
 	into := t.TempDir()
 	pages, err := write(options{root: root, outputDir: into, ref: "main"})
 	if err != nil || pages < 50 {
