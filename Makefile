@@ -41,18 +41,18 @@ PROSE        = $(GO) -C test/prose run . -root '$(CURDIR)'
 # Where the branch began. Without a branch to compare with, a recipe ends here.
 FIND_BASE    = base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
 	{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }
-# go test with a line every now and then about what is running, and a limit for each package that a slow machine does not reach.
-TEST         = '$(CURDIR)/bin/gotest' -go '$(GO)'
+# go test with a line for each package as soon as it ends, and all failures again at the end; the limit for each package is
+# one that a slow machine does not reach. The arguments of go follow.
+TEST         = '$(CURDIR)/bin/gotestsum' --format pkgname-and-test-fails --hide-summary skipped --raw-command -- $(GO)
 LIMIT        = -timeout '$(TIMEOUT)'
 # The versions that are tested beside those that go.mod requires, which are the lowest.
 NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
-# Built and then executed in the shell's place, so that signals reach it and it can stop what it has started.
-DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/demo && exec bin/demo -root '$(CURDIR)' -example 'examples/$(EXAMPLE)'
 
 # The clusters of "make run". The command devcluster serves a cluster in memory, or asks before it uses the one of the
 # user's kubeconfig; exec hands signals over to it. It loads the files that expected.txt applies before the object.
 CLUSTERS       = devcluster real current
-RUN_real       = $(DEMO)
+RUN_real       = $(BUILD_EXAMPLE); $(GO) build -C test/controlplane -o '$(CURDIR)/bin/controlplane' ./cmd/controlplane; \
+	exec bin/controlplane run -- sh -euc '$(RUN_ON_SERVER)' bin/example "$$@" --load 'examples/$(EXAMPLE)/object.yaml'
 RUN_devcluster = $(BUILD_EXAMPLE); exec bin/devcluster --demo --pretend-ready $(RUN_EXAMPLE)
 RUN_current    = $(BUILD_EXAMPLE); exec bin/devcluster --demo --current-context $(RUN_EXAMPLE)
 # Without the state of the repository and the debugger's data, an edit of the example links one program, and faster.
@@ -64,6 +64,14 @@ BUILD_EXAMPLE  = set -e; echo 'building the cluster and examples/$(EXAMPLE): som
 	for file in crd.yaml $$(sed -n '/^create$$/q; s/^apply //p' expected.txt 2>/dev/null); do \
 		[ ! -f "$$file" ] || set -- "$$@" --load "$$PWD/$$file"; \
 	done; cd '$(CURDIR)'
+# On kube-apiserver, objects of a kind are refused until the kind is established. $$0 is the program.
+RUN_ON_SERVER  = kubectl apply -k config/crd; \
+	while [ $$\# -gt 0 ]; do \
+		kubectl wait crd --all --for condition=Established; kubectl apply -f "$$2"; object=$$2; shift 2; \
+	done; \
+	printf "%s\n" "" "Now it is your turn. In a second terminal:" "" "    export KUBECONFIG=$$KUBECONFIG PATH=$$KUBEBUILDER_ASSETS:\$$PATH" \
+		"    kubectl edit -f $$object" "" "Ctrl-C here stops everything." ""; \
+	exec "$$0" run --all-namespaces --console --debug-bind-address localhost:0
 RUN_EXAMPLE    = --load config/crd "$$@" --load 'examples/$(EXAMPLE)/object.yaml' -- bin/example run --all-namespaces
 
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
@@ -109,8 +117,10 @@ run: ## Run an example until Ctrl-C, in memory; with CLUSTER=real on kube-apiser
 		echo '  current     the cluster of your kubeconfig, after a question'; exit 2)
 
 .PHONY: demo
-demo: ## Play an example against kube-apiserver: print each command and what was seen; fail if a handler did not fire.
-	@$(DEMO) -once
+demo: ## Play an example against kube-apiserver: print each step and the log; fail if a handler did not fire.
+	@[ -f 'examples/$(EXAMPLE)/expected.txt' ] || { echo 'There is no example "$(EXAMPLE)" with an expected.txt.'; exit 2; }
+	@assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \
+	$(GO) test -count 1 -v $(LIMIT) ./test/e2e -ginkgo.v -ginkgo.silence-skips -ginkgo.no-color -ginkgo.focus 'examples $(notdir $(EXAMPLE)) does what it shows'
 
 ##@ Before a commit
 
@@ -149,7 +159,7 @@ test: test-unit ## Run the unit tests of every module and the suites in memory, 
 test-all: test-unit test-newest test-limits test-release test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
 
 .PHONY: test-unit
-test-unit: gotest
+test-unit: gotestsum
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
 	@$(MAKE) --no-print-directory -j 2 SHORT='$(SHORT)' IN_MEMORY='$(IN_MEMORY)' APART='$(APART)' unit-root unit-others
 
@@ -164,16 +174,16 @@ unit-root unit-others:
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $(AT_ONCE) $$packages; \
+		$(TEST) -C "$$module" test -json $(LIMIT) $(RACE) $(SHORT) $(AT_ONCE) $$packages; \
 	done
 
 .PHONY: test-newest
 # The folder test has what is to be shown once: it is the same code of ours that it looks at.
-test-newest: gotest
+test-newest: gotestsum
 	$(call say,unit tests with the newest versions; the first time waits for the compiler)
 	@set -e; packages=$$($(GO) list $(NEWEST) ./... | grep -vE '$(UNIT_NOT)|/kopf-runtime/test/'); \
 	$(GO) vet $(NEWEST) ./test/...; \
-	$(TEST) -- $(NEWEST) $(LIMIT) $$packages
+	$(TEST) test -json $(NEWEST) $(LIMIT) $$packages
 
 .PHONY: test-limits
 # What they build and read is outside of the tests' modules, so the test cache does not know of it. The race detector
@@ -204,7 +214,7 @@ release-notes:
 		-output '$(CURDIR)/bin/release/modules.json' '$(CURDIR)/bin/release/operator'
 
 .PHONY: test-envtest
-test-envtest: gotest ## Run SUITES against a real API server; test/interop, with genuine Kopf, needs a python3 with venv.
+test-envtest: gotestsum ## Run SUITES against a real API server; test/interop, with genuine Kopf, needs a python3 with venv.
 	$(call say,suites against a real API server; the first time waits for its binaries)
 	@set -e; suites='$(SUITES:%=./%/...)'; \
 	if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then \
@@ -212,30 +222,30 @@ test-envtest: gotest ## Run SUITES against a real API server; test/interop, with
 		suites=$$(printf '%s' "$$suites" | sed 's|\./test/interop/\.\.\.||'); \
 	fi; \
 	assets=$$($(CONTROLPLANE) assets $(if $(KUBEBUILDER_ASSETS),,--controller-manager)); \
-	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) -- $(LIMIT) $(RACE) $$suites; \
+	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) test -json $(LIMIT) $(RACE) $$suites; \
 	for suite in $(NESTED_SUITES); do \
 		module=$$suite; $(WORKSPACE); \
-		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
+		$(TEST) -C "$$(dirname "$$suite")" test -json $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
 	done
 
 .PHONY: test-browser
 # The browser is no input that the test cache knows of.
-test-browser: gotest
+test-browser: gotestsum
 	$(call say,tests in headless Chromium)
 	@set -e; if ! $(BROWSER) find; then \
 		[ "$$CI" != true ]; \
 		echo 'skipped, there is no Chromium: what opens a page in ./test/browser'; \
 	fi; \
-	$(TEST) -C test/browser -- -count 1 $(LIMIT) $(RACE) ./...
+	$(TEST) -C test/browser test -json -count 1 $(LIMIT) $(RACE) ./...
 
 .PHONY: browser
 browser:
 	$(call say,what tests in a browser need)
 	@$(BROWSER)
 
-.PHONY: gotest
-gotest:
-	@$(GO) build -C test/tools -o '$(CURDIR)/bin/gotest' ./gotest
+.PHONY: gotestsum
+gotestsum:
+	@$(GO) build -C test/tools -o '$(CURDIR)/bin/gotestsum' gotest.tools/gotestsum
 
 .PHONY: lint
 lint: prose-changed golangci-lint apidiff vulncheck ## Run the linters; check changed lines, changes of the public API, and vulnerabilities.
@@ -299,7 +309,7 @@ golangci-lint:
 ##@ Now and then
 
 # What "make explore" runs. Chaos ends with genuine Kopf among the operators. LIFETIME is that of peering records.
-EXPLORE_courses = EXPLORER_COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
+EXPLORE_courses = EXPLORER_COURSES='$(COURSES)' $(TEST) test -json -count=1 -timeout 6h ./test/explorer
 EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
 EXPLORE_chaos   = assets=$$($(CONTROLPLANE) assets); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
@@ -320,7 +330,7 @@ Choose one with "make explore NAME=...":
 endef
 
 .PHONY: explore
-explore: gotest ## Look for failures in one way, the NAME: courses, storms, chaos or fuzz. Without a name, it describes them.
+explore: gotestsum ## Look for failures in one way, the NAME: courses, storms, chaos or fuzz. Without a name, it describes them.
 	@set -e; $(or $(EXPLORE_$(NAME)),$(info $(EXPLORE_NAMES))exit 2)
 
 .PHONY: mutants
@@ -339,7 +349,6 @@ FIGURE_coverage    = mkdir -p bin; $(GO) test -coverprofile=bin/cover.out $$($(G
 FIGURE_deafness    = DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
 FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
 FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
-FIGURE_language    = $(GO) -C test/prose run ./count ../..
 FIGURE_takeover    = TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
 FIGURE_virtual-day = VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
 FIGURE_weight      = $(GO) test -v -count 1 $(LIMIT) ./test/weight
@@ -355,7 +364,6 @@ Choose one with "make figures NAME=...":
   deafness     how long an operator takes to notice that its connection is dead, beside plain controller-runtime
   event-flood  the events of 500 objects whose handler fails at once, with the limits of posting and without
   idle-timers  100,000 timers that wait for their next tick: heap and goroutines
-  language     words of names, comments, and reasons of test cases
   takeover     how long a paused operator takes to take over 20,000 handled objects, beside a fresh start
   virtual-day  the test kit over 15 virtual days of an operator with ten handlers
   weight       what a project takes on with this module
