@@ -70,7 +70,7 @@ func (s Selection[T]) registerBackground(verb string, h handlers.Handler, fn Tas
 }
 
 // Task is one call of a daemon or timer. Goroutines may use it until the function returns. The logger is
-// log.FromContext(ctx).
+// log.FromContext(ctx). Its methods are those of [Change]; Patch and TryPatch leave r.Object as it is. Kopf: patch.
 type Task[T client.Object] struct {
 	// Object is a copy of the state at the start of the call. If it does not decode into T, the call fails. Kopf: body,
 	// spec, status, meta.
@@ -85,8 +85,9 @@ type Task[T client.Object] struct {
 	Client    client.Client
 	APIReader client.Reader
 
-	change *Change[T]
-	done   <-chan struct{} // of the context of the call, for Sleep
+	changeMethods[T]
+
+	done <-chan struct{} // of the context of the call, for Sleep
 }
 
 // newTask returns the argument of a background function.
@@ -105,18 +106,12 @@ func newTask[T client.Object](
 	}
 	return &Task[T]{
 		Object: c.Object, ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.Client,
-		APIReader: cluster.apiReader, change: c, done: ctx.Done(),
+		APIReader: cluster.apiReader, changeMethods: changeMethods[T]{c}, done: ctx.Done(),
 	}
 }
 
 // GetObject returns r.Object.
 func (r *Task[T]) GetObject() T { return r.Object }
-
-// Latest returns a copy of the newest known state, see [Change.Latest].
-func (r *Task[T]) Latest() T { return r.change.Latest() }
-
-// Resource is like [Change.Resource].
-func (r *Task[T]) Resource() Resource { return r.change.Resource() }
 
 // Stopping is closed when the function must end; its context ends after the [CancelBackoff]. Kopf: stopped.
 func (r *Task[T]) Stopping() <-chan struct{} { return r.liveState().Stopping() }
@@ -161,43 +156,8 @@ func (r *Task[T]) liveState() handlers.LiveObject {
 	return r.change.call.LiveObject
 }
 
-// Patch is like [Change.Patch], and is also written after an error. Kopf: patch.
-func (r *Task[T]) Patch(change func(object T)) {
-	r.change.mustHaveCall()
-	r.rememberPatch(r.change.codec.Transform(change, r.change.listRules()))
-}
-
-// TryPatch is like [Change.TryPatch].
-func (r *Task[T]) TryPatch(change func(object T) error) {
-	r.change.mustHaveCall()
-	r.rememberPatch(r.change.codec.TryTransform(change, r.change.listRules()))
-}
-
-// rememberPatch keeps a change of the object for the next write. Unlike Change.Patch, it does not change r.Object.
-func (r *Task[T]) rememberPatch(transform func(body map[string]any) error) {
-	c := r.change
-	c.runLocked(func() error { return c.patchError(c.rememberPatch(transform)) })
-}
-
-// RawResult is like [Change.RawResult].
-func (r *Task[T]) RawResult(id string) (any, error) { return r.change.RawResult(id) }
-
-// SetResult is like [Change.SetResult].
-func (r *Task[T]) SetResult(value any) { r.change.SetResult(value) }
-
 // Flush is like [Change.Flush].
 func (r *Task[T]) Flush(ctx context.Context) error { return r.change.Flush(ctx) }
-
-// Info is like [Change.Info].
-func (r *Task[T]) Info(reason, message string) { r.change.Info(reason, message) }
-
-// Warn is like [Change.Warn].
-func (r *Task[T]) Warn(reason, message string) { r.change.Warn(reason, message) }
-
-// Event is like [Change.Event].
-func (r *Task[T]) Event(eventType, reason, message string) {
-	r.change.Event(eventType, reason, message)
-}
 
 // daemonOption is an option of Daemon.
 type daemonOption interface {

@@ -3,6 +3,7 @@ package kopf
 import (
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,6 +45,56 @@ var (
 	_ Results             = (*WatchEvent[*Unstructured])(nil)
 	_ Results             = (*ChildEvent[*Unstructured, *Unstructured])(nil)
 )
+
+// changeMethods are the methods of [Change] that [Task], [WatchEvent] and [ChildEvent] share.
+type changeMethods[T client.Object] struct{ change *Change[T] }
+
+// Patch is [Change.Patch].
+func (m *changeMethods[T]) Patch(change func(object T)) { m.change.Patch(change) }
+
+// TryPatch is [Change.TryPatch].
+func (m *changeMethods[T]) TryPatch(change func(object T) error) { m.change.TryPatch(change) }
+
+// Latest is [Change.Latest].
+func (m *changeMethods[T]) Latest() T { return m.change.Latest() }
+
+// Resource is [Change.Resource].
+func (m *changeMethods[T]) Resource() Resource { return m.change.Resource() }
+
+// SetResult is [Change.SetResult].
+func (m *changeMethods[T]) SetResult(value any) { m.change.SetResult(value) }
+
+// RawResult is [Change.RawResult].
+func (m *changeMethods[T]) RawResult(id string) (any, error) { return m.change.RawResult(id) }
+
+// Adopt is [Change.Adopt].
+func (m *changeMethods[T]) Adopt(children ...any) error { return m.change.Adopt(children...) }
+
+// Info is [Change.Info].
+func (m *changeMethods[T]) Info(reason, message string) { m.change.Info(reason, message) }
+
+// Warn is [Change.Warn].
+func (m *changeMethods[T]) Warn(reason, message string) { m.change.Warn(reason, message) }
+
+// Event is [Change.Event].
+func (m *changeMethods[T]) Event(eventType, reason, message string) {
+	m.change.Event(eventType, reason, message)
+}
+
+// Exception is [Change.Exception].
+func (m *changeMethods[T]) Exception(reason, message string, err error) {
+	m.change.Exception(reason, message, err)
+}
+
+// EventRecorderFor is [Change.EventRecorderFor].
+func (m *changeMethods[T]) EventRecorderFor(objects ...any) EventRecorder {
+	return m.change.EventRecorderFor(objects...)
+}
+
+// Condition is [Change.Condition].
+func (m *changeMethods[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	m.change.Condition(conditionType, status, reason, message)
+}
 
 // GetObject returns c.Object.
 func (c *Change[T]) GetObject() T { return c.Object }

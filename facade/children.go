@@ -178,9 +178,3 @@ func (c *Change[T]) Adopt(children ...any) error {
 	}
 	return nil
 }
-
-// Adopt is [Change.Adopt].
-func (r *Task[T]) Adopt(children ...any) error { return r.change.Adopt(children...) }
-
-// Adopt is [Change.Adopt].
-func (e *WatchEvent[T]) Adopt(children ...any) error { return e.change.Adopt(children...) }

@@ -107,20 +107,3 @@ func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 	}
 	return nil
 }
-
-// Condition is [Change.Condition].
-func (r *Task[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
-	r.change.Condition(conditionType, status, reason, message)
-}
-
-// Condition is [Change.Condition].
-func (e *WatchEvent[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
-	e.change.Condition(conditionType, status, reason, message)
-}
-
-// Condition is [Change.Condition].
-func (e *ChildEvent[T, C]) Condition(
-	conditionType string, status metav1.ConditionStatus, reason, message string,
-) {
-	e.change.Condition(conditionType, status, reason, message)
-}

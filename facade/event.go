@@ -38,7 +38,7 @@ type WatchEvent[T client.Object] struct {
 	Client    client.Client
 	APIReader client.Reader
 
-	change *Change[T]
+	changeMethods[T]
 }
 
 // WatchEventFunc handles raw events.
@@ -72,40 +72,10 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 // newWatchEvent returns the argument for one raw event.
 func newWatchEvent[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {
 	return &WatchEvent[T]{
-		Type: WatchEventType(
-			eventType,
-		), Object: c.Object, ID: c.ID, Client: c.Client, APIReader: c.APIReader, change: c,
+		Type: WatchEventType(eventType), Object: c.Object, ID: c.ID, Client: c.Client, APIReader: c.APIReader,
+		changeMethods: changeMethods[T]{c},
 	}
 }
 
-// Patch is [Change.Patch].
-func (e *WatchEvent[T]) Patch(change func(object T)) { e.change.Patch(change) }
-
-// TryPatch is [Change.TryPatch].
-func (e *WatchEvent[T]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
-
 // GetObject returns e.Object.
 func (e *WatchEvent[T]) GetObject() T { return e.Object }
-
-// Latest is [Change.Latest].
-func (e *WatchEvent[T]) Latest() T { return e.change.Latest() }
-
-// Resource is [Change.Resource].
-func (e *WatchEvent[T]) Resource() Resource { return e.change.Resource() }
-
-// SetResult is [Change.SetResult].
-func (e *WatchEvent[T]) SetResult(value any) { e.change.SetResult(value) }
-
-// RawResult is [Change.RawResult].
-func (e *WatchEvent[T]) RawResult(id string) (any, error) { return e.change.RawResult(id) }
-
-// Info is [Change.Info].
-func (e *WatchEvent[T]) Info(reason, message string) { e.change.Info(reason, message) }
-
-// Warn is [Change.Warn].
-func (e *WatchEvent[T]) Warn(reason, message string) { e.change.Warn(reason, message) }
-
-// Event is [Change.Event].
-func (e *WatchEvent[T]) Event(eventType, reason, message string) {
-	e.change.Event(eventType, reason, message)
-}

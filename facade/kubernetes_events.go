@@ -178,23 +178,3 @@ func eventReasonOf(err error) string {
 	}
 	return "Error"
 }
-
-// Exception is [Change.Exception].
-func (r *Task[T]) Exception(reason, message string, err error) {
-	r.change.Exception(reason, message, err)
-}
-
-// EventRecorderFor is [Change.EventRecorderFor].
-func (r *Task[T]) EventRecorderFor(objects ...any) EventRecorder {
-	return r.change.EventRecorderFor(objects...)
-}
-
-// Exception is [Change.Exception].
-func (e *WatchEvent[T]) Exception(reason, message string, err error) {
-	e.change.Exception(reason, message, err)
-}
-
-// EventRecorderFor is [Change.EventRecorderFor].
-func (e *WatchEvent[T]) EventRecorderFor(objects ...any) EventRecorder {
-	return e.change.EventRecorderFor(objects...)
-}

@@ -39,7 +39,8 @@ func (c *Change[T]) Patch(change func(object T)) {
 			return errReadOnly
 		}
 		err := c.rememberPatch(c.codec.Transform(change, c.listRules()))
-		if err == nil {
+		// The Object of a background function stays as it is.
+		if err == nil && c.call.LiveObject == nil {
 			// Show the change in the handler's object, too, which was decoded before. Take it out of the search for
 			// changes without Patch.
 			c.original.DetectChanges()
@@ -57,6 +58,9 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 	c.runLocked(func() error {
 		if c.call.Writer == nil {
 			return errReadOnly
+		}
+		if c.call.LiveObject != nil {
+			return c.patchError(c.rememberPatch(c.codec.TryTransform(change, c.listRules())))
 		}
 		c.original.DetectChanges()
 		// The function changes a copy, so that c.Object is unchanged if it fails.

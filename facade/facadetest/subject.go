@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // subject is the object for which a handler is called, as the test has passed it.
@@ -77,7 +78,11 @@ func kindOf(by string, object client.Object, scheme *runtime.Scheme) schema.Grou
 
 // encodeObject returns the object as JSON values, without the null creationTimestamp that Go types encode.
 func (s *subject[T]) encodeObject(by string, object T) map[string]any {
-	tree, err := s.codec.Encode(object)
+	text, err := s.codec.JSONText(object)
+	if err != nil {
+		panicMisuse("%s: %v", by, err)
+	}
+	tree, err := jsontext.DecodeObject(text)
 	if err != nil {
 		panicMisuse("%s: %v", by, err)
 	}

@@ -135,11 +135,12 @@ func (l *recordCache) childrenIn(body map[string]any, is func(name string) bool)
 	return l.children
 }
 
-// fingerprint is the digest of an object without the fields that change on their own. Two states of one object with the
-// same fingerprint need no repair.
+// fingerprint is a digest of JSON values.
 type fingerprint [sha256.Size]byte
 
-// fingerprintOf ignores the status, which belongs to the child's controller, and the metadata that each write changes.
+// fingerprintOf returns the digest of an object without the fields that change on their own: the status, which belongs
+// to the child's controller, and the metadata that each write changes. Two states of one object with the same
+// fingerprint need no repair.
 func fingerprintOf(object map[string]any) fingerprint {
 	essential := make(map[string]any, len(object))
 	for key, value := range object {
@@ -160,9 +161,14 @@ func fingerprintOf(object map[string]any) fingerprint {
 		}
 		essential["metadata"] = own
 	}
-	text, err := json.Marshal(essential) // encoding/json sorts the keys
+	return fingerprintOfJSON(essential)
+}
+
+// fingerprintOfJSON returns the digest of a tree of JSON values. Equal trees have equal digests.
+func fingerprintOfJSON(value any) fingerprint {
+	text, err := json.Marshal(value) // encoding/json sorts the keys
 	if err != nil {
-		return fingerprint{} // unreachable for objects that were decoded from JSON
+		return fingerprint{} // unreachable for values that were decoded from JSON
 	}
 	return sha256.Sum256(text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -132,26 +133,15 @@ func (k *Keeper) getAnyVersion(
 // isUIDMismatch reports whether the API server has refused a request because of its uid. The known object is gone, and
 // there may be another one of its name.
 func isUIDMismatch(err error) bool {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
-		return false
-	}
-	status := known.Status()
 	// Server-side apply answers with a conflict both for a wrong uid and for fields of other managers. Only the latter
 	// lists its causes.
 	if apierrors.IsConflict(err) {
 		return conflictsOf(err) == nil
 	}
-	if status.Details == nil || !apierrors.IsInvalid(err) {
-		return false
-	}
 	// The API server can also answer that the uid is invalid, because it is an immutable field.
-	for _, cause := range status.Details.Causes {
-		if cause.Field == uidField {
-			return true
-		}
-	}
-	return false
+	return apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool {
+		return cause.Field == uidField
+	})
 }
 
 // resolveConflicts resolves a conflict over fields. Edits by other managers are overwritten. Fields that another

@@ -2,12 +2,13 @@ package children
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // outcome is the final state of a child with UntilDone; empty while it runs. The values are stored in records.
@@ -53,42 +54,9 @@ func (r childRun) mergeLater(later childRun) childRun {
 // differ in the empty fields that they encode, and an upgrade must not run a Job again. Digests are stored, so a change
 // of this function runs every such child again.
 func digestOf(object map[string]any) string {
-	text, err := json.Marshal(withoutEmpty(object))
-	if err != nil {
-		return "" // unreachable for an object that was decoded from JSON
-	}
+	sum := fingerprintOfJSON(codec.RemoveEmpty(diff.DeepCopy(object)))
 	// Eight bytes are enough to detect a change, and they keep the record small.
-	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
-}
-
-// withoutEmpty returns a copy without nulls and without empty maps and lists at any depth; nil if nothing is left.
-// Other zero values stay, since they can differ from an absent field. Items of lists keep their positions.
-func withoutEmpty(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		rest := make(map[string]any, len(value))
-		for key, inner := range value {
-			if inner = withoutEmpty(inner); inner != nil {
-				rest[key] = inner
-			}
-		}
-		if len(rest) > 0 {
-			return rest
-		}
-		return nil
-	case []any:
-		rest := make([]any, len(value))
-		for i, inner := range value {
-			rest[i] = withoutEmpty(inner)
-		}
-		if len(rest) > 0 {
-			return rest
-		}
-		return nil
-	default:
-		return value
-	}
 }
 
 // outcomeOf returns the outcome of an object on the server. It evaluates the conditions Complete, Succeeded and Failed,

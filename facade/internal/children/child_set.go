@@ -121,6 +121,3 @@ func (s childSet) hasRetained() bool {
 func canOwn(namespace string, child identity) bool {
 	return namespace == "" || child.namespace == namespace
 }
-
-// equal reports whether both sets have the same children with the same entries.
-func (s childSet) equal(other childSet) bool { return maps.Equal(s, other) }

@@ -19,16 +19,21 @@ type conflicts []conflict
 // conflictsOf returns the field conflicts in the response to a server-side apply, or nil if the error has another
 // cause.
 func conflictsOf(err error) (found conflicts) {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) || known.Status().Details == nil {
-		return nil
-	}
-	for _, cause := range known.Status().Details.Causes {
+	for _, cause := range causesOf(err) {
 		if cause.Type == metav1.CauseTypeFieldManagerConflict {
 			found = append(found, conflict{cause.Field, managerFromMessage(cause.Message)})
 		}
 	}
 	return found
+}
+
+// causesOf returns the causes in the response of the API server, if it lists any.
+func causesOf(err error) []metav1.StatusCause {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) || known.Status().Details == nil {
+		return nil
+	}
+	return known.Status().Details.Causes
 }
 
 // managerFromMessage extracts the manager's name from a message such as: conflict with "kubectl-edit" using v1. The API
@@ -63,18 +68,19 @@ func (c conflicts) asError() error {
 }
 
 // fieldPaths returns the distinct field paths in a stable order.
-func (c conflicts) fieldPaths() (all []string) {
-	for _, one := range c {
-		all = append(all, one.field)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+func (c conflicts) fieldPaths() []string {
+	return c.distinct(func(one conflict) string { return one.field })
 }
 
 // managerNames returns the distinct field managers in a stable order.
-func (c conflicts) managerNames() (all []string) {
+func (c conflicts) managerNames() []string {
+	return c.distinct(func(one conflict) string { return one.manager })
+}
+
+// distinct returns the distinct texts of the conflicts in a stable order.
+func (c conflicts) distinct(text func(one conflict) string) (all []string) {
 	for _, one := range c {
-		all = append(all, one.manager)
+		all = append(all, text(one))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -2,8 +2,6 @@ package children
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,9 +23,9 @@ type Declaration struct {
 	mu                sync.Mutex
 	hasEnded          bool
 	declaredChildren  childSet
-	contents          map[identity]contentDigest // the digests of the wanted children
-	unappliedChildren childSet                   // the wanted children that could not be applied
-	isIncomplete      bool                       // some declaration was invalid, so the set is incomplete
+	contents          map[identity]fingerprint // of the wanted children
+	unappliedChildren childSet                 // the wanted children that could not be applied
+	isIncomplete      bool                     // some declaration was invalid, so the set is incomplete
 }
 
 // NewDeclaration starts the declaration for one call of a handler. The set is empty at first: if the handler declares
@@ -35,7 +33,7 @@ type Declaration struct {
 func (k *Keeper) NewDeclaration(parent Parent, handler DeclaringHandler) *Declaration {
 	return &Declaration{
 		keeper: k, parent: parent, handler: handler,
-		declaredChildren: childSet{}, contents: map[identity]contentDigest{}, unappliedChildren: childSet{},
+		declaredChildren: childSet{}, contents: map[identity]fingerprint{}, unappliedChildren: childSet{},
 	}
 }
 
@@ -130,9 +128,6 @@ func (p *pass) logUndeclared(ctx context.Context, wanted childSet) error {
 	return nil
 }
 
-// contentDigest is the digest of one child's declaration. Equal digests mean equal declarations.
-type contentDigest [sha256.Size]byte
-
 // computeDigests computes the digests of the handler's declaration, before labels and references of the parent are
 // added: the parent's labels can change between two calls. For a child with Once, all declarations count as equal,
 // because an existing child is never updated.
@@ -145,14 +140,5 @@ func (d *declaredChild) computeDigests() {
 	if d.rules.Once {
 		object = nil
 	}
-	d.content = contentOf(map[string]any{"object": object, "rules": d.rules})
-}
-
-// contentOf returns the digest of a tree of JSON values.
-func contentOf(object map[string]any) contentDigest {
-	text, err := json.Marshal(object) // encoding/json sorts the keys
-	if err != nil {
-		return contentDigest{} // unreachable for an object that was decoded from JSON
-	}
-	return sha256.Sum256(text)
+	d.content = fingerprintOfJSON(map[string]any{"object": object, "rules": d.rules})
 }

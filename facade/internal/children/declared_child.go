@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
 var (
@@ -23,7 +25,7 @@ type declaredChild struct {
 
 	position string // "child 0" and so on: the index in the call, for messages
 	object   *unstructured.Unstructured
-	content  contentDigest // digest of the declaration by the handler
+	content  fingerprint // of the declaration by the handler
 	rules    Rules
 	digest   string // stored digest of the declaration; empty without UntilDone
 }
@@ -100,7 +102,8 @@ func normalizedCopy(tree map[string]any) (*unstructured.Unstructured, error) {
 	if err := utiljson.Unmarshal(data, &own); err != nil {
 		return nil, fmt.Errorf("encoding it: %w", err)
 	}
-	dropNulls(own)
+	// Go types without omitempty encode null fields. Applying a null would claim ownership of the field's absence.
+	own, _ = codec.WithoutNulls(own).(map[string]any)
 	if status, ok := own["status"].(map[string]any); ok && len(status) == 0 {
 		delete(own, "status") // Go types without omitempty encode an empty status
 	}
@@ -123,23 +126,4 @@ func normalizedCopy(tree map[string]any) (*unstructured.Unstructured, error) {
 		delete(metadata, field)
 	}
 	return &unstructured.Unstructured{Object: own}, nil
-}
-
-// dropNulls removes null fields, which Go types without omitempty encode. Applying a null would claim ownership of the
-// field's absence. Nulls in lists are items and stay.
-func dropNulls(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, inner := range value {
-			if inner == nil {
-				delete(value, key)
-			} else {
-				dropNulls(inner)
-			}
-		}
-	case []any:
-		for _, inner := range value {
-			dropNulls(inner)
-		}
-	}
 }

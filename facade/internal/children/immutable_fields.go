@@ -1,11 +1,8 @@
 package children
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // immutableFieldError reports immutable fields of a child. The API server's message repeats their whole values, which
@@ -18,12 +15,8 @@ type immutableFieldError struct {
 // asImmutableFieldError returns a immutableFieldError if the API server has refused a request only because of immutable
 // fields, and nil otherwise.
 func asImmutableFieldError(err error) error {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) || known.Status().Details == nil {
-		return nil
-	}
 	var fields []string
-	for _, cause := range known.Status().Details.Causes {
+	for _, cause := range causesOf(err) {
 		if cause.Field == uidField {
 			return nil // the name belongs to another object now
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -153,7 +154,7 @@ func (p *pass) recordWanted(ctx context.Context, wanted childSet) error {
 // written now.
 func (p *pass) updateRecord(ctx context.Context, after, gone childSet) error {
 	// Without a difference, nothing is written.
-	if !p.isRenamed() && (after.equal(p.storedRecord) || p.isRecordCurrent(after)) {
+	if !p.isRenamed() && (maps.Equal(after, p.storedRecord) || p.isRecordCurrent(after)) {
 		return nil
 	}
 	err := p.parent.Writes.AddTransform(func(body map[string]any) error {

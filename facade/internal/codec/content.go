@@ -18,7 +18,7 @@ func (c *Codec[T]) ComparableContent(object T) (map[string]any, error) {
 	content := map[string]any{}
 	for key, field := range tree {
 		// An empty field and an absent one count as the same content.
-		if field = removeEmpty(field); field != nil {
+		if field = RemoveEmpty(field); field != nil {
 			content[key] = field
 		}
 	}
@@ -28,13 +28,13 @@ func (c *Codec[T]) ComparableContent(object T) (map[string]any, error) {
 	return content, nil
 }
 
-// removeEmpty removes nulls and empty maps and lists in place. It returns nil if nothing is left. Items of lists keep
+// RemoveEmpty removes nulls and empty maps and lists in place. It returns nil if nothing is left. Items of lists keep
 // their positions.
-func removeEmpty(value any) any {
+func RemoveEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, field := range value {
-			if field = removeEmpty(field); field == nil {
+			if field = RemoveEmpty(field); field == nil {
 				delete(value, key)
 			} else {
 				value[key] = field
@@ -47,7 +47,7 @@ func removeEmpty(value any) any {
 	case []any:
 		for i, item := range value {
 			// Removing an item would move the others.
-			value[i] = removeEmpty(item)
+			value[i] = RemoveEmpty(item)
 		}
 		if len(value) == 0 {
 			return nil

@@ -11,14 +11,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Encode returns the raw form of an object. A panic in the user's encoder becomes an error.
-func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
-	if err = Call(func() (err error) { tree, err = c.encodeRaw(object); return err }); err != nil {
-		return nil, fmt.Errorf("encoding the object: %w", err)
-	}
-	return tree, nil
-}
-
 // JSONText returns the JSON text of an object as the starting point for [Codec.EditTransform]. For a large object, the
 // text takes a small fraction of the memory of the raw form.
 func (c *Codec[T]) JSONText(object T) (text []byte, err error) {

@@ -47,8 +47,8 @@ func (e *eraser) compareValues(path diff.Path, raw, kept any) {
 	case raw == nil:
 	case kept == nil:
 		// Empty values that the type knows were left out by omitempty. They are only lost if the type has no such
-		// field. The copy is necessary because [removeEmpty] modifies its argument.
-		if removeEmpty(diff.DeepCopy(raw)) == nil || reflect.ValueOf(raw).IsZero() {
+		// field. The copy is necessary because [RemoveEmpty] modifies its argument.
+		if RemoveEmpty(diff.DeepCopy(raw)) == nil || reflect.ValueOf(raw).IsZero() {
 			if e.codec.CheckPart(path) == nil {
 				return
 			}

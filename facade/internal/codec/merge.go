@@ -121,7 +121,7 @@ func (m *merger) mergeValue(raw, before, after any) any {
 			return m.mergeList(items, before, after)
 		}
 	}
-	return withoutNulls(after)
+	return WithoutNulls(after)
 }
 
 // mergeMap merges the entries of a map. Raw fields that neither before nor after contains are kept.
@@ -160,7 +160,7 @@ func (m *merger) mergeList(raw, before, after []any) []any {
 	items := make([]any, len(after))
 	for i, from := range m.formerIndices(raw, before, after) {
 		if from < 0 {
-			items[i] = withoutNulls(after[i])
+			items[i] = WithoutNulls(after[i])
 		} else {
 			items[i] = m.mergeValue(raw[from], before[from], after[i])
 		}
@@ -168,14 +168,14 @@ func (m *merger) mergeList(raw, before, after []any) []any {
 	return items
 }
 
-// withoutNulls returns a copy without null fields. Some types encode empty values as null, which few schemas allow.
-func withoutNulls(value any) any {
+// WithoutNulls returns a copy without null fields. Some types encode empty values as null, which few schemas allow.
+func WithoutNulls(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := make(map[string]any, len(value))
 		for key, field := range value {
 			if field != nil {
-				kept[key] = withoutNulls(field)
+				kept[key] = WithoutNulls(field)
 			}
 		}
 		return kept
@@ -183,7 +183,7 @@ func withoutNulls(value any) any {
 		items := make([]any, len(value))
 		for i, item := range value {
 			// A null item stays, because removing it would move the others.
-			items[i] = withoutNulls(item)
+			items[i] = WithoutNulls(item)
 		}
 		return items
 	default:
