@@ -48,7 +48,13 @@ func (op *Operator) generateManifests(
 		hints = nil // they are about the bundle, which cert-manager adds
 	}
 	files, more, err := manifests.Generate(of, o, crds)
-	return files, append(hints, more...), err
+	if hints = append(hints, more...); err != nil || o.Recording == "" {
+		return files, hints, err
+	}
+	if more, err = manifests.ProposeRules(o.Recording, of); err != nil {
+		return nil, nil, fmt.Errorf("--from-recording: %w", err)
+	}
+	return files, append(hints, more...), nil
 }
 
 // describeForManifests returns the operator as its permissions, its manifests and its webhook configurations need it.

@@ -128,8 +128,9 @@ func TestPrintedWebhooks(t *testing.T) {
 	managed := printing(kopf.AdmissionSettings{Managed: "shared", Service: "team-a/webhook"})
 	code, out, errs = execute(t, managed, "manifests", "--only", "webhooks,rbac", "--kubeconfig", full)
 	if code != 0 || strings.Contains(out, "Configuration") || !strings.Contains(out, "kind: Service\n") ||
+		!strings.Contains(errs, `the operator keeps them itself, under the name "shared"`) ||
 		!strings.Contains(out, "resourceNames: [shared]") || !strings.Contains(out, "[webhook-certificate]") {
-		t.Errorf("an operator that manages the configurations gets the permissions: exit code %d\n%s\n%s",
+		t.Errorf("an operator that manages the configurations gets the permissions, and a hint: exit code %d\n%s\n%s",
 			code, errs, out)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -126,19 +125,6 @@ var _ = Describe("The command manifests", func() {
 				Expect(contentOf(filepath.Join(folder, "deploy", file.Name()))).
 					To(Equal(contentOf(filepath.Join(out, file.Name()))), "write it again as its README says")
 			}
-		}
-	})
-
-	It("prints objects that the API server accepts", func(ctx context.Context) {
-		folder := filepath.Join("..", "..", "examples", "getting-started")
-		install(filepath.Join(folder, "crd.yaml"))
-		objects := generated(ctx, folder, "-n", namespace(ctx), "--operator-namespace", namespace(ctx),
-			"--with", "network-policy", "--peering", "shared", "--replicas", "2")
-		Expect(len(objects)).To(BeNumerically(">=", 12))
-		for _, object := range objects {
-			err := api.Create(ctx, object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
-			// Some objects exist already. The API server has read them before it finds that out.
-			Expect(client.IgnoreAlreadyExists(err)).To(Succeed(), object.GetKind())
 		}
 	})
 })

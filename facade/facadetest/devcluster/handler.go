@@ -35,7 +35,8 @@ type handler struct {
 	tokens *tokens
 	log    logr.Logger
 
-	openAPI publisher
+	openAPI  publisher
+	recorder *recorder
 }
 
 // newHandler returns a handler for a listener's address. Requests must have the port of this address in their Host
@@ -69,6 +70,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	h.log.V(1).Info("A request", "method", r.Method, "url", r.URL.String(), "agent", r.UserAgent())
+	if h.recorder != nil {
+		// An unreadable body is reported below.
+		if request, _, err := h.memory.ReadRequest(r); err == nil {
+			h.recorder.recordRequest(request, user, r.UserAgent())
+		}
+	}
 	if !h.serveDocument(w, r) {
 		h.serveResource(w, withUser(r, user), user)
 	}

@@ -44,6 +44,9 @@ type Options struct {
 	Save string
 	// WithSecrets saves the values of Secrets. By default, their digests are saved instead.
 	WithSecrets bool
+	// Record is the path of a file to which each request for objects is written, as a line in the format of audit logs.
+	// A former content is removed.
+	Record string
 	// Log receives failures of requests and of background work. The zero value discards them.
 	Log logr.Logger
 }
@@ -82,6 +85,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		err = c.prepareMemory()
 	}
 	if err == nil {
+		c.handler.recorder, err = newRecorder(options.Record)
+	}
+	if err == nil {
 		c.config = &rest.Config{
 			Host: "https://" + listener.Addr().String(), BearerToken: c.handler.tokens.adminToken,
 			// The token and the authority are also those of the kubeconfig file.
@@ -92,6 +98,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	c.cleanUp = append(c.cleanUp, c.handler.recorder.close)
 	c.server = &http.Server{
 		Handler: endWatches(ctx, c.handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, MinVersion: tls.VersionTLS12},

@@ -46,6 +46,10 @@ func manifestsExamples(program string) string {
   # A chart for Helm:
   % manifests --crds config/crd --image registry.example.org/my-operator:v1 --format helm -o chart
 
+  # The rules that a run on the development cluster needed, and that are not declared:
+  devcluster --record requests.jsonl -- % run --all-namespaces
+  % manifests --all-namespaces --from-recording requests.jsonl > operator.yaml
+
   # Only the webhook configurations, of an operator behind a Service, whose CA cert-manager fills in:
   % manifests --only webhooks --service databases-system/webhook --cert-manager
 

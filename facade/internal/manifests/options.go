@@ -62,7 +62,9 @@ type Options struct {
 	CertManager bool
 	// Format is one of the constants. CRDs is the file or folder with the CRDs of the user; empty is none.
 	Format, CRDs string
-	Webhooks     Address
+	// Recording is a file of audit events for [ProposeRules]; empty is none.
+	Recording string
+	Webhooks  Address
 }
 
 // Includes reports whether the part is selected.

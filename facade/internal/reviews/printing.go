@@ -55,13 +55,17 @@ func (r *ReviewServer) PrintConfigurations(
 	return p, errors.Join(p.settings.CheckFields()...)
 }
 
-// ConfigurationObjects returns the configurations for the given resources of the cluster, and hints for the user. There
-// are none if the operator manages them itself.
+// ConfigurationObjects returns the configurations for the given resources of the cluster, and hints for the user. If
+// the operator manages the configurations itself, only a hint is returned.
 func (p PrintedReviews) ConfigurationObjects(
 	served []discovery.Resource,
 ) (objects []client.Object, hints []string, err error) {
-	if p.settings.Managed != "" || len(p.options.Registrations) == 0 {
+	if len(p.options.Registrations) == 0 {
 		return nil, nil, nil
+	}
+	if p.settings.Managed != "" {
+		return nil, []string{fmt.Sprintf("There are no webhook configurations here: the operator keeps them itself, "+
+			"under the name %q. See Admission.Managed.", p.settings.Managed)}, nil
 	}
 	objects, err = p.options.ConfigurationObjects(served, p.settings.clientConfigBuilder(p.options.Path)(p.bundle))
 	if err != nil {

@@ -83,6 +83,19 @@ var changes = map[string][]course{
 			},
 		},
 	},
+	"KopfObjectsFailed": {
+		{
+			"two objects stay failed, and a waiting replica does not count them", []string{
+				`kopf_objects_failed` + seriesLabels + `} 0x10 2x90`,
+				`kopf_objects_failed{instance="b",operator="dbs",kind="Database.example.org"} 0x100`,
+			},
+			75 * time.Minute, []string{"2 objects of Database.example.org stay failed in dbs."},
+		},
+		{
+			reason: "the object is edited within the hour",
+			series: []string{`kopf_objects_failed` + seriesLabels + `} 0x10 1x40 0x60`},
+		},
+	},
 	"KopfHandlerRetries": {
 		{
 			"two of three calls are repeated for an hour", []string{

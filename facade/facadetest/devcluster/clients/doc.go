@@ -1,7 +1,8 @@
 // Not part of the public API.
 //
 // Package clients tests the development cluster with real clients: kubectl of three minor versions, helm, client-go,
-// controller-runtime, the Python client and Kopf itself. It contains tests only, which need external binaries.
+// controller-runtime, the Python client and Kopf itself. It contains tests only, which need external binaries. With
+// kubectl and helm, it also tests the manifests that operators print.
 //
 // Each test plays one table of calls against the development cluster and against kube-apiserver, with the same
 // expectations. The binaries of kube-apiserver are in the folder of KUBEBUILDER_ASSETS, which the make target

@@ -99,6 +99,9 @@ func (c *command) parseArguments(arguments []string) error {
 	flags.BoolVar(
 		&c.WithSecrets, "with-secrets", false, "save the values of Secrets instead of their digests",
 	)
+	flags.StringVar(
+		&c.Record, "record", "", "`file` to write all requests to, as an audit log, for \"manifests --from-recording\"",
+	)
 	flags.BoolVar(&c.showsDemonstration, "demo", false,
 		"run the program, an operator, with its console, and print commands to try "+
 			"with the object loaded last; without kubectl in PATH, change this object")
