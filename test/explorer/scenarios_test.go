@@ -20,7 +20,6 @@ type scenario struct {
 	// recordingHandlers are the handlers that must have recorded the last state; releases must be called for every
 	// deletion.
 	recordingHandlers, deletionHandlers []string
-	resumes                             map[string]bool
 	isDeleted                           bool
 	hasChildren                         bool // the object has children
 	keptAnnotations                     map[string]bool
@@ -178,7 +177,7 @@ var scenarios = map[string]scenario{
 			s.On("a", anyChange, l.effectHandler(2*time.Second, 0))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 30 * time.Second, do: edit("y")}},
-		recordingHandlers: []string{"a"}, resumes: map[string]bool{"r": true}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"}, keptAnnotations: systemAnnotations,
 	},
 	"shared-id": {
 		register: func(l *life, s Selection) {
@@ -254,7 +253,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Second, do: create("abC")}, {delay: 10 * time.Second, do: touch},
 			{delay: 10 * time.Second, do: edit("bdC")}, {delay: 10 * time.Second, do: touch},
 		},
-		recordingHandlers: []string{"a"}, resumes: map[string]bool{"a": true}, hasChildren: true,
+		recordingHandlers: []string{"a"}, hasChildren: true,
 		keptAnnotations: systemAnnotations,
 	},
 	"children-that-are-waited-for": {
