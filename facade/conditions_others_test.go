@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -119,39 +118,6 @@ func TestConditionsAreNotFoughtFor(t *testing.T) {
 		if n, m := countStatus(way), countStatus(other); n > 10 || m > 10 {
 			t.Errorf("removed conditions cause few status writes: got %d and %d for 20 removals", n, m)
 		}
-	})
-}
-
-// TestConditionsCatchUpAfterErrors shows that a failed status write is repeated, also if no handler was called and
-// if the write ends a change.
-func TestConditionsCatchUpAfterErrors(t *testing.T) {
-	withConditionFixture(t, nil, func(e conditionFixture) {
-		seen := &journal{}
-		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { seen.add("name"); return nil })
-		})
-		defer stop()
-		e.createHouse(map[string]any{"size": int64(1)})
-		failing := 0
-		way.Before = func(_ context.Context, r memapi.Request) error {
-			if r.Verb == "patch" && r.Subresource == "status" && failing > 0 {
-				failing--
-				return apierrors.NewInternalError(errors.New("etcd has no leader"))
-			}
-			return nil
-		}
-		for _, spec := range []map[string]any{{"size": int64(2)}, {"name": "x"}} {
-			failing = 2
-			e.edit(func(house map[string]any) { house["spec"] = spec })
-			time.Sleep(time.Minute)
-			e.settle()
-			told := e.summary()
-			if want := fmt.Sprintf("observed %[1]d of %[1]d", e.house().GetGeneration()); told[len(told)-1] != want {
-				t.Errorf("the generation is observed after the change to %v: got %q", spec, told)
-			}
-		}
-		seen.requireLines(t, "name")
 	})
 }
 

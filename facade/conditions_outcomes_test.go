@@ -134,56 +134,6 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 	}
 }
 
-// TestConditionsOfDeletions shows that the conditions of a deletion have the error that delays it, and that the end of
-// a deletion does not write conditions.
-func TestConditionsOfDeletions(t *testing.T) {
-	withConditionFixture(t, nil, func(e conditionFixture) {
-		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.OnDelete("clean", func(_ context.Context, c *dynamicChange) error {
-				if c.Retry == 0 {
-					return kopf.Temporary(errors.New("in use"), time.Minute)
-				}
-				return nil
-			})
-		})
-		defer stop()
-		e.createHouse(map[string]any{"size": int64(1)})
-		writes(way)
-		e.remove()
-		text := `Retrying@2: handler "clean", attempt 1: in use`
-		e.expect("while it waits", "Ready=False "+text, "Reconciling=True "+text, "observed 2 of 2")
-		writes(way)
-		time.Sleep(time.Minute)
-		e.settle()
-		if d := cmp.Diff([]string{"patch houses"}, writes(way)); d != "" {
-			t.Errorf("writes at the end: -want, +got:\n%s", d)
-		}
-		if e.api.Object(e.houses, "default", "home") != nil {
-			t.Error("the object is removed after its handler has succeeded")
-		}
-	})
-}
-
-// TestConditionsOfFormerObjects shows that turning conditions on writes the status of existing objects once.
-func TestConditionsOfFormerObjects(t *testing.T) {
-	withConditionFixture(t, nil, func(e conditionFixture) {
-		nothing := func(context.Context, *dynamicChange) error { return nil }
-		_, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) })
-		e.createHouse(map[string]any{"size": int64(1)})
-		stop()
-		for _, want := range [][]string{{"patch houses/status"}, nil} {
-			way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) },
-				kopf.Settings{Conditions: true})
-			if d := cmp.Diff(want, writes(way)); d != "" {
-				t.Errorf("writes: -want, +got:\n%s", d)
-			}
-			e.expect("by the settings", "Ready=True Succeeded@1: no handler had to be called", "observed 1 of 1")
-			stop()
-		}
-	})
-}
-
 // TestConditionsOfDeletionsThatFail shows that an object that is kept after a failed deletion has the error in its
 // conditions, also after a restart.
 func TestConditionsOfDeletionsThatFail(t *testing.T) {

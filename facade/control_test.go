@@ -294,37 +294,6 @@ func TestControlAsKopf(t *testing.T) {
 	})
 }
 
-// TestManyControlledObjects shows that a request costs one write for each object, and that none follows.
-func TestManyControlledObjects(t *testing.T) {
-	inControlled(t, kopf.Settings{}, func(c *controlled) {
-		const many = 200
-		c.server.Discard(widgetResource, "ns", "w1")
-		for n := range many {
-			object := body(map[string]any{"size": int64(1)})
-			metadata, _ := object["metadata"].(map[string]any)
-			metadata["name"], metadata["uid"] = fmt.Sprint("w", n), fmt.Sprint("u", n)
-			c.server.Put(widgetResource, object)
-		}
-		r := c.run(func(s kopf.Selection[*Widget]) { s.OnCreate("made", c.noting("made", nil)) })
-		c.calls = nil
-		before := len(r.Writes())
-		for n := range many {
-			c.server.Edit(widgetResource, "ns", fmt.Sprint("w", n), func(object map[string]any) {
-				metadata, _ := object["metadata"].(map[string]any)
-				annotations, _ := metadata["annotations"].(map[string]any)
-				annotations["op.example.org/handle-now"] = "all:1"
-			})
-		}
-		for range 12 { // an hour
-			c.wait()
-		}
-		if writes := len(r.Writes()) - before; writes != many || len(c.calls) != many {
-			t.Errorf("want one call and one write for each of %d objects, got %d and %d", many, len(c.calls), writes)
-		}
-		r.stop()
-	})
-}
-
 // TestPausedCondition shows that the condition of a pause is written once, is removed after it, and changes no other.
 func TestPausedCondition(t *testing.T) {
 	withConditionFixture(t, nil, func(e conditionFixture) {

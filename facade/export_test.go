@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
@@ -58,11 +57,6 @@ func AskProbes(ctx context.Context, op *Operator) (any, error) {
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
-
-// WebhookServerOf returns the webhook server of a program of the operator, after [StartUp].
-func WebhookServerOf(op *Operator) webhook.Server {
-	return op.userSettings.Admission.asReviewSettings().WebhookServer()
-}
 
 // ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
 // that is in use is not an error.

@@ -97,55 +97,6 @@ func TestFieldValues(t *testing.T) {
 	}
 }
 
-// TestFieldsInsideOfScalars shows that an object does not have a field whose path leads into a scalar.
-func TestFieldsInsideOfScalars(t *testing.T) {
-	var before, after *string
-	op := kopf.New("test.example.org")
-	widgets := kopf.For(op, &Widget{})
-	widgets.OnField("inside", "spec.weight.inside", func(_ context.Context, c *Change) error {
-		before, after = kopf.FieldChange[string](c)
-		return nil
-	})
-	widgets.OnUpdate("whole", succeed, kopf.WhenChange(
-		func(_ context.Context, c *Change) bool { return c.Object.Spec.Weight.String() == "5" },
-	))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	weight := func(v any) map[string]any { return map[string]any{"spec": map[string]any{"weight": v}} }
-	selected := func(old, now any) (ids []string) {
-		c := cause.Detect(
-			cause.Observation{Body: body(map[string]any{"weight": now}), Old: weight(old), New: weight(now)},
-		)
-		found, err := adapters.Select(t.Context(), reconcilersOf(plan[0].Handler, plan[1].Handler), c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, h := range found {
-			ids = append(ids, h.Description.ID)
-		}
-		return ids
-	}
-	if d := cmp.Diff([]string{"whole"}, selected("4", "5")); d != "" {
-		t.Errorf("a field inside of a scalar does not change: -want, +got:\n%s", d)
-	}
-	if d := cmp.Diff(
-		[]string{"inside/spec.weight.inside", "whole"}, selected(map[string]any{"inside": "x"}, "5"),
-	); d != "" {
-		t.Errorf("replacing a mapping by a scalar removes its fields: -want, +got:\n%s", d)
-	}
-	a := call(t, op, body(map[string]any{"weight": "5"}), weight(map[string]any{"inside": "x"}),
-		func(a *execution.Attempt) {
-			a.Call.Cause = cause.Detect(
-				cause.Observation{Body: a.Call.Object, Old: weight(map[string]any{"inside": "x"}), New: weight("5")},
-			)
-		})
-	if a.Outcome.Err != nil || before == nil || *before != "x" || after != nil {
-		t.Errorf("a removed field has only an old value: got %v, %v, error %v", before, after, a.Outcome.Err)
-	}
-}
-
 // TestSubsInAFieldOfAnUpdate shows that a sub-handler with a field is called only for changes of this field.
 func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 	op := kopf.New("test.example.org")

@@ -65,6 +65,9 @@ func TestFormerIDsOfChildren(t *testing.T) {
 				_, stop := h.run(tc.registerFormer)
 				h.settle()
 				stop()
+				if d := cmp.Diff([]string{tc.formerRecord}, h.childRecords()); d != "" {
+					t.Errorf("%s: before: -want, +got:\n%s", tc.reason, d)
+				}
 				kept := h.room("default", "kept").GetUID()
 				h.changeRooms("kept", "added")
 				_, stop = h.run(tc.registerPresent)

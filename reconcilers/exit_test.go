@@ -76,35 +76,6 @@ func TestHandlersDuringTheExit(t *testing.T) {
 	}
 }
 
-// TestHandlersDuringAPause shows that a pause uses the pause timeout instead of the exit timeout, because another
-// operator takes over the objects.
-func TestHandlersDuringAPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, j, gate := memapi.New(), &journal{}, &reconcilers.Gate{}
-		stop := operateAll(
-			t,
-			server,
-			reconcilers.Options{Settings: reconcilers.Settings{ExitTimeout: time.Hour, PauseTimeout: -1}, Gate: gate},
-			registrationFor(t, "configmaps", &handlers.Handler{ID: "slow", Reason: cause.Create,
-				Call: func(ctx context.Context, _ *handlers.Invocation) error {
-					<-ctx.Done()
-					j.add("told")
-					return ctx.Err()
-				}}),
-		)
-		defer stop()
-		time.Sleep(time.Second)
-		j.startTime = time.Now()
-		newDirectClient(t, server).create("ConfigMap", "one")
-		time.Sleep(8 * time.Second)
-		gate.Set(true)
-		time.Sleep(time.Second)
-		if d := cmp.Diff("8s told", j.String()); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
-		}
-	})
-}
-
 // TestExitInTheGraceOfAPause shows that an exit during the grace of a pause waits no longer than any exit.
 func TestExitInTheGraceOfAPause(t *testing.T) {
 	slow := func(ctx context.Context, _ *handlers.Invocation) error {

@@ -2,8 +2,6 @@ package reconcilers_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -95,85 +92,6 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 				time.Sleep(time.Minute)
 				if got := storedWord(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
 					t.Errorf("%s: finally, the word is %q, after %d calls", tc.reason, got, calls.Load())
-				}
-			})
-		})
-	}
-}
-
-// TestOutcomesOfBeforeAPause shows that an outcome that could not be written before a pause is dropped after it if
-// another operator has handled the object in the meantime.
-func TestOutcomesOfBeforeAPause(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all runs it")
-	}
-	fail := func(context.Context, *handlers.Invocation) error { return &execution.PendingError{Delay: time.Hour} }
-	tests := map[string]struct {
-		reason    string
-		other     handlers.Func // of the other operator; nil if there is none
-		meanwhile string        // an edit by another client
-		word      string        // the final word
-		retries   []int         // of the calls
-		takeover  bool          // another process may have acted
-	}{
-		"Nobody": {"without another operator, the outcome is written after the pause",
-			nil, `{}`, "first", []int{0}, false},
-		"Takeover": {"after a takeover, the outcome is dropped without a trace of another operator",
-			nil, `{}`, "first", []int{0, 0}, true},
-		"Edited": {"an edit by a user does not drop the outcome, and is handled afterwards", nil,
-			`{"data":{"more":"x"}}`, "first", []int{0}, false},
-		"Handled": {"the outcome of the other operator is kept", writeWord("second", 0, new(atomic.Int64)), `{}`,
-			"second",
-			[]int{0}, false},
-		"Tried": {"the attempts of both operators count", fail, `{}`, "first", []int{0, 1}, false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
-				p.create("ConfigMap", "c")
-				var cut atomic.Bool
-				cut.Store(true)
-				var updates atomic.Int64
-				var retries []int
-				own, other := &reconcilers.Gate{}, &reconcilers.Gate{}
-				other.Set(true)
-				speak := writeWord("first", 0, new(atomic.Int64))
-				stop := operateAll(t, refusePatches(server, func(string) int {
-					if cut.Load() {
-						return 500
-					}
-					return 0
-				}), reconcilers.Options{Gate: own},
-					registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-						Call: func(ctx context.Context, c *handlers.Invocation) error {
-							retries = append(retries, c.Retry)
-							return speak(ctx, c)
-						}}), registrationFor(t, "configmaps", counting("u", cause.Update, &updates)))
-				defer stop()
-				if tc.other != nil {
-					defer operateAll(t, server, reconcilers.Options{Gate: other}, registrationFor(t, "configmaps",
-						&handlers.Handler{ID: "h", Reason: cause.Create, Call: tc.other}))()
-				}
-				time.Sleep(10 * time.Second)
-				own.Set(true)
-				<-own.Idle()
-				other.Set(false)
-				time.Sleep(time.Minute)
-				other.Set(true)
-				<-other.Idle()
-				p.merge("ConfigMap", "c", tc.meanwhile)
-				if cut.Store(false); tc.takeover {
-					own.NoteTakeover()
-				}
-				own.Set(false)
-				time.Sleep(2 * time.Hour)
-				if got := storedWord(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {
-					t.Errorf("%s: the word is %q, the calls were %v", tc.reason, got, fmt.Sprint(retries))
-				}
-				if tc.meanwhile != "{}" && updates.Load() == 0 {
-					t.Errorf("%s: the edit was not handled", tc.reason)
 				}
 			})
 		})

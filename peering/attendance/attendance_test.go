@@ -36,7 +36,6 @@ var (
 
 // attendingOperator is an operator with attendance at a peering, and its gate.
 type attendingOperator struct {
-	server     *memapi.Server
 	connection *memapi.Connection
 	attendance *attendance.Attendance
 	stop       func()
@@ -74,7 +73,7 @@ func (o *attendingOperator) Write(p []byte) (int, error) {
 // startAttendance starts an operator with attendance in the namespaces, or in the cluster.
 func startAttendance(t *testing.T, server *memapi.Server, m peering.Member, namespaces ...string) *attendingOperator {
 	t.Helper()
-	o := &attendingOperator{server: server, connection: server.Connect()}
+	o := &attendingOperator{connection: server.Connect()}
 	o.connection.Before = func(context.Context, memapi.Request) error {
 		if o.isForbidden.Load() {
 			return memapi.NewRefusal(http.StatusForbidden)

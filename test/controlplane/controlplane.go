@@ -73,9 +73,6 @@ func (c *ControlPlane) start(ctx context.Context) (err error) {
 // Kubeconfig returns the path of a kubeconfig file with all rights. Stop removes the file.
 func (c *ControlPlane) Kubeconfig() string { return filepath.Join(c.dir, adminName+".kubeconfig") }
 
-// URL returns the address of the API server: "https://127.0.0.1:40123".
-func (c *ControlPlane) URL() string { return c.url }
-
 // Done returns a channel that is closed when a server has ended without a call of Stop. Stop must be called
 // nevertheless.
 func (c *ControlPlane) Done() <-chan struct{} { return c.done }

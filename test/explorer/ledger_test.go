@@ -105,7 +105,7 @@ func (w *harness) unsettled(object *unstructured.Unstructured) (found []string) 
 		}
 	}
 	for name := range object.GetAnnotations() {
-		if !w.scenario.keptAnnotations[name] && !(w.scenario.hasChildren && strings.Contains(name, "/children-of.")) {
+		if !systemAnnotations[name] && !(w.scenario.hasChildren && strings.Contains(name, "/children-of.")) {
 			found = append(found, fmt.Sprintf("annotation %q is left behind: %s", name, object.GetAnnotations()[name]))
 		}
 	}

@@ -20,10 +20,8 @@ type scenario struct {
 	// recordingHandlers are the handlers that must have recorded the last state; releases must be called for every
 	// deletion.
 	recordingHandlers, deletionHandlers []string
-	resumes                             map[string]bool
 	isDeleted                           bool
 	hasChildren                         bool // the object has children
-	keptAnnotations                     map[string]bool
 	// validate refuses contents.
 	validate func(object map[string]any) error
 	// through is a fault on the way of the operator's requests.
@@ -86,7 +84,7 @@ var scenarios = map[string]scenario{
 			s.OnDelete("d", l.effectHandler(0, 0))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}},
-		recordingHandlers: []string{"a", "b", "c"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a", "b", "c"},
 	},
 	"refused-status": {
 		register: func(l *life, s Selection) {
@@ -104,7 +102,7 @@ var scenarios = map[string]scenario{
 			{delay: 40 * time.Second, do: remove}, {delay: 40 * time.Second, do: create("z")},
 		},
 		recordingHandlers: []string{"a", "b", "p/one"}, deletionHandlers: []string{"d", "e"},
-		validate: refuseSpoiledStatus, keptAnnotations: systemAnnotations,
+		validate: refuseSpoiledStatus,
 	},
 	"sub-handlers": {
 		register: func(l *life, s Selection) {
@@ -112,7 +110,7 @@ var scenarios = map[string]scenario{
 			s.On("b", anyChange, l.effectHandler(0, 0))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 40 * time.Second, do: edit("y")}},
-		recordingHandlers: []string{"p/one", "p/two", "b"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"p/one", "p/two", "b"},
 	},
 	"sub-handlers-in-a-chain": {
 		register: func(l *life, s Selection) {
@@ -120,7 +118,7 @@ var scenarios = map[string]scenario{
 			s.On("b", anyChange, l.effectHandler(0, 0))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 12 * time.Second, do: edit("y")}},
-		recordingHandlers: []string{"p/one", "p/two", "p/three", "b"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"p/one", "p/two", "p/three", "b"},
 	},
 	"edit-and-delete-during-sub-handlers": {
 		register: func(l *life, s Selection) {
@@ -133,7 +131,7 @@ var scenarios = map[string]scenario{
 			},
 			{delay: 4 * time.Second, do: remove},
 		},
-		deletionHandlers: []string{"d/x", "d/y"}, isDeleted: true, keptAnnotations: systemAnnotations,
+		deletionHandlers: []string{"d/x", "d/y"}, isDeleted: true,
 	},
 	"lifecycle-asap": {
 		settings: kopf.Settings{Execution: kopf.ExecutionSettings{Lifecycle: kopf.ASAP}},
@@ -142,7 +140,7 @@ var scenarios = map[string]scenario{
 			s.On("b", anyChange, l.effectHandler(2*time.Second, 1))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 3 * time.Second, do: edit("y")}},
-		recordingHandlers: []string{"p/one", "p/two", "b"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"p/one", "p/two", "b"},
 	},
 	"edit-during-create": {
 		register: func(l *life, s Selection) {
@@ -150,7 +148,7 @@ var scenarios = map[string]scenario{
 			s.On("b", anyChange, l.effectHandler(10*time.Second, 1))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 5 * time.Second, do: edit("y")}},
-		recordingHandlers: []string{"a", "b"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a", "b"},
 	},
 	"delete-during-retries": {
 		register: func(l *life, s Selection) {
@@ -159,7 +157,7 @@ var scenarios = map[string]scenario{
 			s.OnDelete("e", l.effectHandler(0, 0))
 		},
 		steps:            []step{{delay: time.Second, do: create("x")}, {delay: 10 * time.Second, do: remove}},
-		deletionHandlers: []string{"d", "e"}, isDeleted: true, keptAnnotations: systemAnnotations,
+		deletionHandlers: []string{"d", "e"}, isDeleted: true,
 	},
 	"fields": {
 		register: func(l *life, s Selection) {
@@ -170,7 +168,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Second, do: create("x")}, {delay: 30 * time.Second, do: edit("y")},
 			{delay: 3 * time.Second, do: edit("z")},
 		},
-		recordingHandlers: []string{"b"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"b"},
 	},
 	"resume": {
 		register: func(l *life, s Selection) {
@@ -178,7 +176,7 @@ var scenarios = map[string]scenario{
 			s.On("a", anyChange, l.effectHandler(2*time.Second, 0))
 		},
 		steps:             []step{{delay: time.Second, do: create("x")}, {delay: 30 * time.Second, do: edit("y")}},
-		recordingHandlers: []string{"a"}, resumes: map[string]bool{"r": true}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"},
 	},
 	"shared-id": {
 		register: func(l *life, s Selection) {
@@ -194,7 +192,7 @@ var scenarios = map[string]scenario{
 			},
 			{delay: 4 * time.Second, do: remove},
 		},
-		deletionHandlers: []string{"a"}, isDeleted: true, keptAnnotations: systemAnnotations,
+		deletionHandlers: []string{"a"}, isDeleted: true,
 	},
 	"delete-and-recreate": {
 		register: func(l *life, s Selection) {
@@ -207,7 +205,7 @@ var scenarios = map[string]scenario{
 			},
 			{delay: 30 * time.Second, do: edit("y")},
 		},
-		recordingHandlers: []string{"a"}, deletionHandlers: []string{"d"}, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"}, deletionHandlers: []string{"d"},
 	},
 	"background-and-delete": {
 		register: func(l *life, s Selection) {
@@ -219,7 +217,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Second, do: create("x")}, {delay: 500 * time.Millisecond, do: remove},
 			{delay: 20 * time.Second, do: create("y")}, {delay: 2 * time.Minute, do: remove},
 		},
-		deletionHandlers: []string{"d"}, isDeleted: true, keptAnnotations: systemAnnotations,
+		deletionHandlers: []string{"d"}, isDeleted: true,
 	},
 	"children": {
 		register: func(l *life, s Selection) { s.On("a", anyChange, l.childHandler(time.Second)) },
@@ -227,7 +225,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Second, do: create("abC")}, {delay: 30 * time.Second, do: edit("bdE")},
 			{delay: 30 * time.Second, do: edit("ef")},
 		},
-		recordingHandlers: []string{"a"}, hasChildren: true, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"}, hasChildren: true,
 	},
 	"children-of-two-edited-meanwhile": {
 		register: func(l *life, s Selection) {
@@ -235,7 +233,7 @@ var scenarios = map[string]scenario{
 			s.On("b", anyChange, l.childHandler(2*time.Second))
 		},
 		steps:             []step{{delay: time.Second, do: create("abC")}, {delay: 3 * time.Second, do: edit("bD")}},
-		recordingHandlers: []string{"a", "b"}, hasChildren: true, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a", "b"}, hasChildren: true,
 	},
 	"children-and-delete": {
 		register: func(l *life, s Selection) { s.On("a", anyChange, l.childHandler(2*time.Second)) },
@@ -243,7 +241,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Second, do: create("aB")}, {delay: 10 * time.Second, do: edit("aCD")},
 			{delay: 2 * time.Second, do: remove},
 		},
-		isDeleted: true, hasChildren: true, keptAnnotations: systemAnnotations,
+		isDeleted: true, hasChildren: true,
 	},
 	"children-that-are-touched": {
 		register: func(l *life, s Selection) {
@@ -254,8 +252,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Second, do: create("abC")}, {delay: 10 * time.Second, do: touch},
 			{delay: 10 * time.Second, do: edit("bdC")}, {delay: 10 * time.Second, do: touch},
 		},
-		recordingHandlers: []string{"a"}, resumes: map[string]bool{"a": true}, hasChildren: true,
-		keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"}, hasChildren: true,
 	},
 	"children-that-are-waited-for": {
 		register: func(l *life, s Selection) {
@@ -270,7 +267,7 @@ var scenarios = map[string]scenario{
 			{delay: time.Minute, do: finishChildren}, {delay: time.Minute, do: finishChildren},
 			{delay: time.Minute, do: finishChildren},
 		},
-		recordingHandlers: []string{"a"}, hasChildren: true, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"}, hasChildren: true,
 	},
 	"children-and-recreate":                recreatedScenario(2250 * time.Millisecond), // between a and b
 	"children-and-recreate-after-the-last": recreatedScenario(2400 * time.Millisecond), // as the handler returns
@@ -286,7 +283,7 @@ func recreatedScenario(after time.Duration) scenario {
 			{delay: 10 * time.Millisecond, do: create("bc")}, {delay: 10 * time.Second, do: collectGarbage},
 			{delay: 20 * time.Second, do: edit("cd")}, {delay: 10 * time.Second, do: collectGarbage},
 		},
-		recordingHandlers: []string{"a"}, hasChildren: true, keptAnnotations: systemAnnotations,
+		recordingHandlers: []string{"a"}, hasChildren: true,
 		through: func(next http.RoundTripper) http.RoundTripper { return slowTransport{next} },
 	}
 }

@@ -7,6 +7,5 @@
 // graph of the operators built on the framework. It never contains the tools
 // themselves: `go tool -modfile=test/tools/go.mod NAME` builds and runs one.
 //
-// Its neighbours reachable and apidiff are the small tools of our own. The first
-// needs nothing but the standard library.
+// Its neighbour apidiff is a small tool of our own.
 package tools

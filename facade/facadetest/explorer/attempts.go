@@ -22,8 +22,7 @@ type attempt struct {
 	retry      int
 	essence    string // the essence of the object at the time of the call
 	family     handlers.Family
-	lasting    bool // whether it is a daemon
-	lifeNumber int  // the number of the life
+	lifeNumber int // the number of the life
 
 	start, end time.Duration
 	done       bool
@@ -111,7 +110,6 @@ func newAttempt(call *handlers.Invocation, names *names, life int) *attempt {
 	h := call.Handler
 	a := &attempt{
 		change: change{handler: h.ID, reason: h.Activity}, family: h.Family, lifeNumber: life, retry: call.Retry,
-		lasting: h.Family == handlers.Background && h.Background.Daemon,
 	}
 	// Each start of the operator resumes all objects, so these calls are not repetitions.
 	if h.Initial {

@@ -13,8 +13,6 @@ import (
 
 // Call is one call of one function of the product.
 type Call struct {
-	// Goroutine is where it ran: any number, the same one for the calls of one goroutine.
-	Goroutine int
 	// File is the path of its file, from the root of the repository; Function is Func, Type.Method, or the name of the
 	// function around a literal.
 	File, Function string
@@ -55,7 +53,7 @@ func Enter(file, function string) (leave func()) {
 	}
 	stack := recording.stack[on]
 	if recording.isOn {
-		call := Call{Goroutine: on, File: file, Function: function}
+		call := Call{File: file, Function: function}
 		if len(stack) > 0 {
 			call.Caller = stack[len(stack)-1]
 		}

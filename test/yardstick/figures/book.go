@@ -35,18 +35,6 @@ func (b *Book) Remark(phaseName, contender, text string) {
 	b.phase(phaseName).remarks[contender] = text
 }
 
-// Values returns the values of all rounds of a contender, or nil.
-func (b *Book) Values(phaseName, figureName, contender string) []float64 {
-	for _, p := range b.phases {
-		for _, f := range p.figures {
-			if p.name == phaseName && f.name == figureName {
-				return f.values[contender]
-			}
-		}
-	}
-	return nil
-}
-
 func (b *Book) phase(name string) *phase {
 	i := slices.IndexFunc(b.phases, func(p phase) bool { return p.name == name })
 	if i < 0 {

@@ -94,12 +94,6 @@ func (p *Process) Await(ctx context.Context, word string, times int) ([]FigureLi
 	return p.reader.await(ctx, word, times)
 }
 
-// FigureLines returns the lines with a word that the program has printed so far.
-func (p *Process) FigureLines(word string) []FigureLine {
-	told, _ := p.reader.all(word)
-	return told
-}
-
 // Stop ends the program and waits for the end: first by SIGTERM, then by SIGKILL.
 func (p *Process) Stop() {
 	// The signal fails if the program has already ended, which is fine.
