@@ -27,17 +27,6 @@ func (s *ServedNamespaces) HasName(name string) bool {
 	return has
 }
 
-// ReplaceAll replaces the set by the result of a complete listing. Members that are not listed are removed.
-func (s *ServedNamespaces) ReplaceAll(objects []map[string]any) {
-	listed := map[string]struct{}{}
-	for _, object := range objects {
-		if name := nameOf(object); s.patterns.MatchesName(name) && !isContentGone(watch.Added, object) {
-			listed[name] = struct{}{}
-		}
-	}
-	s.names = listed
-}
-
 // ApplyEvent applies one event. A terminating namespace stays a member until its content is deleted, so that deletion
 // handlers of its objects can finish.
 func (s *ServedNamespaces) ApplyEvent(event watch.EventType, object map[string]any) {
