@@ -52,7 +52,9 @@ var (
 //
 // It returns an error if the text has another form, if the calendar does not have this time, or if the time is outside
 // of the years 1 to 9999 in UTC, the range of Python.
-func ParseTimestamp(text string) (t time.Time, err error) {
+func ParseTimestamp(text string) (time.Time, error) {
+	var t time.Time
+	var err error
 	// Records have this form. It has a fixed length, which excludes the variants that time.Parse also accepts.
 	if len(text) == len(microseconds) {
 		t, err = time.Parse(microseconds, text)

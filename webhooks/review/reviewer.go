@@ -109,13 +109,13 @@ func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found ServedRe
 	}
 	switch count {
 	case 0:
-		return ServedResource{}, &ResponseError{Status: http.StatusNotFound, Err: fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
+		return ServedResource{}, &ResponseError{Status: http.StatusNotFound,
+			Err: fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
 	case 1:
 		return found, nil
 	default:
-		return ServedResource{}, &ResponseError{
-			Status: http.StatusConflict, Err: fmt.Errorf("the resource %s is served %d times", resourceName(asked), count),
-		}
+		return ServedResource{}, &ResponseError{Status: http.StatusConflict,
+			Err: fmt.Errorf("the resource %s is served %d times", resourceName(asked), count)}
 	}
 }
 
