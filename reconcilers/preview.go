@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -151,17 +152,15 @@ func (o Options) listServedNamespaces(ctx context.Context, source PreviewSource)
 	if selector := o.Namespaces.LabelSelector(); selector != nil {
 		labels = selector.String()
 	}
-	var found []map[string]any
+	served := namespaces.NewServed(o.Namespaces...)
 	err := source.ListObjects(ctx, discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces",
 	}, namespaces.Everywhere, labels, func(body map[string]any) error {
-		found = append(found, body)
+		served.ApplyEvent(watch.Added, body)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
-	served := namespaces.NewServed(o.Namespaces...)
-	served.ReplaceAll(found)
 	return served.Names(), nil
 }

@@ -115,12 +115,15 @@ func jsonTypeName(value any) string {
 const excerptLength = 256
 
 // TextExcerpt returns the text in the form in which messages quote it: a long text is cut, and ends with an ellipsis.
-func TextExcerpt(text string) string {
-	if len(text) <= excerptLength {
+func TextExcerpt(text string) string { return CutText(text, excerptLength) }
+
+// CutText returns a text of more bytes than the limit cut there, with an ellipsis.
+func CutText(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
 	// The cut can split a character.
-	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // ParseObject decodes a JSON object from the value of an annotation or of a field that contains JSON as text. It

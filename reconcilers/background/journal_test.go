@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // TestJournalOfBackground shows the records of daemons and timers: which handlers match, which do not and why, the

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // readJournal makes the process write to a journal.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 // resourceTexts returns the texts of the resources.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 func apiDocuments() *discoverytest.Documents {

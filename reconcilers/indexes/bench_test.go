@@ -12,10 +12,10 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
 // BenchmarkFill50000 measures the time and the memory for an index of 50,000 pods with two keys each.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -237,18 +237,8 @@ func shortMapping(value map[string]any) string {
 	return string(text)
 }
 
-// shortenText cuts a text to maxValueLength bytes, at the beginning of a character.
-func shortenText(text string) string {
-	if len(text) <= maxValueLength {
-		return text
-	}
-	// Do not cut within a character: the text must remain valid UTF-8 for JSON.
-	end := maxValueLength
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+// shortenText returns the beginning of a long text.
+func shortenText(text string) string { return storage.CutText(text, maxValueLength) }
 
 // changedPaths returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can
 // have any length.

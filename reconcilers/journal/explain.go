@@ -188,11 +188,12 @@ func (l *Evaluation) IsOfChange() bool {
 }
 
 // isOfChange reports whether the attempt was of a change handler.
-func (a *AttemptEntry) isOfChange() bool { return isOfChanges(a.Purpose) }
+func (a *AttemptEntry) isOfChange() bool { return IsForChanges(a.Purpose) }
 
-// isOfChanges reports whether handlers of this purpose run for changes.
-func isOfChanges(on string) bool {
-	switch on {
+// IsForChanges reports whether handlers of this purpose run until they have finished a change. All others run
+// repeatedly.
+func IsForChanges(purpose string) bool {
+	switch purpose {
 	case "event", "child", "daemon", "timer", "index":
 		return false
 	}
@@ -243,7 +244,7 @@ func (n *handlerHistory) addEntry(h RegisteredHandler, e *Entry) {
 			n.verdict, n.evaluation, n.evaluatedAt = &e.Evaluation.Verdicts[i], e.Evaluation, e.At
 		}
 	}
-	if e.Evaluation.UnnoticedState != "" && isOfChanges(h.Purpose) {
+	if e.Evaluation.UnnoticedState != "" && IsForChanges(h.Purpose) {
 		n.unnoticedNote = e.Evaluation.UnnoticedState + "."
 	}
 	// A note about a dropped change only concerns a handler whose last attempt expected another one.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
 func bodyWithVersion(version string) map[string]any {

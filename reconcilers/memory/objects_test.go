@@ -12,9 +12,9 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
 var widgets = schema.GroupResource{Group: "example.org", Resource: "widgets"}

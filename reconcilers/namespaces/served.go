@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -27,21 +28,10 @@ func (s *ServedNamespaces) HasName(name string) bool {
 	return has
 }
 
-// ReplaceAll replaces the set by the result of a complete listing. Members that are not listed are removed.
-func (s *ServedNamespaces) ReplaceAll(objects []map[string]any) {
-	listed := map[string]struct{}{}
-	for _, object := range objects {
-		if name := nameOf(object); s.patterns.MatchesName(name) && !isContentGone(watch.Added, object) {
-			listed[name] = struct{}{}
-		}
-	}
-	s.names = listed
-}
-
 // ApplyEvent applies one event. A terminating namespace stays a member until its content is deleted, so that deletion
 // handlers of its objects can finish.
 func (s *ServedNamespaces) ApplyEvent(event watch.EventType, object map[string]any) {
-	name := nameOf(object)
+	name, _, _ := unstructured.NestedString(object, "metadata", "name")
 	switch {
 	case isContentGone(event, object):
 		delete(s.names, name)
@@ -68,11 +58,4 @@ func isContentGone(event watch.EventType, object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	// Without conditions, the namespace controller has not examined the content yet.
 	return metadata["deletionTimestamp"] != nil && len(conditions) > 0
-}
-
-// nameOf returns the name of an object, and an empty one if it does not have any.
-func nameOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // TestJournalOfOwners shows that the journal of the owner records calls for its children and the resulting writes.

@@ -20,13 +20,7 @@ func Decode(text []byte) (value any, err error) {
 }
 
 // DecodeString is [Decode] for a text in a string.
-func DecodeString(text string) (value any, err error) {
-	if value, plain := decodePlain([]byte(text)); plain {
-		return value, nil
-	}
-	err = kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &value)
-	return value, err
-}
+func DecodeString(text string) (value any, err error) { return Decode([]byte(text)) }
 
 // DecodeObject is [Decode] for an object. It returns a nil object for the text null, and an error for any other value.
 func DecodeObject(text []byte) (object map[string]any, err error) {

@@ -1,8 +1,12 @@
 package progress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -49,28 +53,20 @@ var (
 // It returns an error if the text has another form, if the calendar does not have this time, or if the time is outside
 // of the years 1 to 9999 in UTC, the range of Python.
 func ParseTimestamp(text string) (time.Time, error) {
-	s := timestampScanner{remaining: text}
-	var hour, minute, second, micro, offset int
-	year, month, day := s.readDate()
-	if s.acceptOneOf("T ") {
-		hour, minute, second, micro = s.readClock()
-		offset = s.readOffset()
+	var t time.Time
+	var err error
+	// Records have this form. It has a fixed length, which excludes the variants that time.Parse also accepts.
+	if len(text) == len(microseconds) {
+		t, err = time.Parse(microseconds, text)
 	}
-	if s.failed || s.remaining != "" {
-		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNotTimestamp)
+	if t.IsZero() || err != nil {
+		if t, err = parseOtherForm(text); err != nil {
+			return time.Time{}, fmt.Errorf("timestamp %q: %w", text, err)
+		}
 	}
-	// time.Date would accept these values and carry them over.
-	if hour > 23 || minute > 59 || second > 59 || offset <= -secondsPerDay || offset >= secondsPerDay {
-		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNoSuchTime)
-	}
-	location := time.UTC
-	if offset != 0 {
-		location = time.FixedZone("", offset)
-	}
-	t := time.Date(year, time.Month(month), day, hour, minute, second, micro*int(time.Microsecond), location)
-	// Go also carries days over to the next month, and months to the next year.
-	carried := t.Month() != time.Month(month) || t.Day() != day
-	if utc := t.UTC().Year(); carried || year < 1 || utc < 1 || utc > 9999 {
+	_, offset := t.Zone()
+	utc := t.UTC().Year()
+	if t.Year() < 1 || utc < 1 || utc > 9999 || offset <= -secondsPerDay || offset >= secondsPerDay {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNoSuchTime)
 	}
 	return t, nil
@@ -79,101 +75,35 @@ func ParseTimestamp(text string) (time.Time, error) {
 // secondsPerDay is the number of seconds in a day. An offset must be smaller.
 const secondsPerDay = 24 * 60 * 60
 
-// timestampScanner reads a timestamp from left to right. After a failure, its results have no meaning.
-type timestampScanner struct {
-	remaining string // not read yet
-	failed    bool
-}
+// timestampPattern has a group for each part, from the year to the minutes of the offset. Months and days can have one
+// digit after a dash. Without a day, the month has a dash: otherwise, it could also be the beginning of a short date.
+var timestampPattern = regexp.MustCompile(`^(\d{4})(?:(-\d{1,2}|\d\d)(-\d{1,2}|\d\d)(?:[T ](\d\d)` +
+	`(?::?(\d\d)(?::?(\d{1,2})(?:[.,](\d+))?)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?|-(\d{1,2}))?$`)
 
-// readDate reads a date. A missing month or day is 1.
-func (s *timestampScanner) readDate() (year, month, day int) {
-	year, month, day = s.readDigits(4, 4), 1, 1
-	if s.remaining == "" {
-		return year, month, day
+// parseOtherForm parses a timestamp that does not have the form of records.
+func parseOtherForm(text string) (time.Time, error) {
+	parts := timestampPattern.FindStringSubmatch(text)
+	if parts == nil {
+		return time.Time{}, errNotTimestamp
 	}
-	if s.acceptOneOf("-") {
-		month = s.readDigits(1, 2)
-		if s.remaining == "" {
-			return year, month, day
+	number := func(part, missing string) int {
+		value, _ := strconv.Atoi(strings.TrimPrefix(cmp.Or(part, missing), "-")) // the pattern has digits only
+		return value
+	}
+	year, month, day := number(parts[1], ""), number(parts[2]+parts[11], "1"), number(parts[3], "1")
+	hour, minute, second := number(parts[4], "0"), number(parts[5], "0"), number(parts[6], "0")
+	micro := number((parts[7] + "000000")[:6], "")
+	location := time.UTC
+	if offset := number(parts[9], "0")*60*60 + number(parts[10], "0")*60; offset != 0 {
+		if parts[8] == "-" {
+			offset = -offset
 		}
-	} else {
-		// Without a day, six digits are an error: they could also be a short date.
-		month = s.readDigits(2, 2)
+		location = time.FixedZone("", offset)
 	}
-	if s.acceptOneOf("-") {
-		return year, month, s.readDigits(1, 2)
+	t := time.Date(year, time.Month(month), day, hour, minute, second, micro*int(time.Microsecond), location)
+	// time.Date accepts values that do not exist, and carries them over.
+	if hour > 23 || minute > 59 || second > 59 || t.Month() != time.Month(month) || t.Day() != day {
+		return time.Time{}, errNoSuchTime
 	}
-	return year, month, s.readDigits(2, 2)
-}
-
-// readClock reads a time of day without its offset. Missing parts are 0.
-func (s *timestampScanner) readClock() (hour, minute, second, micro int) {
-	hour = s.readDigits(2, 2)
-	if !s.acceptOneOf(":") && !s.isDigit() {
-		return hour, 0, 0, 0
-	}
-	minute = s.readDigits(2, 2)
-	if !s.acceptOneOf(":") && !s.isDigit() {
-		return hour, minute, 0, 0
-	}
-	second = s.readDigits(1, 2)
-	if s.acceptOneOf(".,") {
-		micro = s.readFraction()
-	}
-	return hour, minute, second, micro
-}
-
-// readFraction reads the digits after the dot, and returns them in microseconds. Further digits are skipped.
-func (s *timestampScanner) readFraction() int {
-	micro := 0
-	s.failed = s.failed || !s.isDigit()
-	for unit := 100_000; s.isDigit(); unit /= 10 {
-		micro += unit * s.readDigits(1, 1)
-	}
-	return micro
-}
-
-// readOffset reads the offset from UTC, and returns it in seconds, positive to the east.
-func (s *timestampScanner) readOffset() int {
-	sign := 1
-	switch {
-	case s.remaining == "" || s.acceptOneOf("Z"):
-		return 0
-	case s.acceptOneOf("-"):
-		sign = -1
-	case !s.acceptOneOf("+"):
-		s.failed = true
-	}
-	offset := s.readDigits(2, 2) * 60 * 60
-	if s.acceptOneOf(":") || s.isDigit() {
-		offset += s.readDigits(2, 2) * 60
-	}
-	return sign * offset
-}
-
-// readDigits reads a number of at least and at most so many digits.
-func (s *timestampScanner) readDigits(least, most int) int {
-	number, count := 0, 0
-	for ; count < most && s.isDigit(); count++ {
-		number = number*10 + int(s.remaining[0]-'0')
-		s.remaining = s.remaining[1:]
-	}
-	s.failed = s.failed || count < least
-	return number
-}
-
-// isDigit reports whether the next character is a digit.
-func (s *timestampScanner) isDigit() bool {
-	return s.remaining != "" && '0' <= s.remaining[0] && s.remaining[0] <= '9'
-}
-
-// acceptOneOf skips the next character if it is one of the given ones.
-func (s *timestampScanner) acceptOneOf(chars string) bool {
-	for i := range len(chars) {
-		if s.remaining != "" && s.remaining[0] == chars[i] {
-			s.remaining = s.remaining[1:]
-			return true
-		}
-	}
-	return false
+	return t, nil
 }

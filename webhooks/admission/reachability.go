@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
 // startedInterval is the time between two checks of the webhook server before its address is published.
@@ -103,7 +104,7 @@ func (a *WebhookServer) openTunnel(running context.Context, stop context.CancelC
 // keepTunnel keeps the tunnel open until the context ends. It opens the tunnel again after errors. It returns an error
 // if retries cannot help.
 func (a *WebhookServer) keepTunnel(ctx context.Context) error {
-	pause := retryBackoff()
+	pause := configurations.RetryBackoff()
 	for ctx.Err() == nil {
 		var opened atomic.Bool
 		// Tunnels are code of users, which can panic.
@@ -128,7 +129,7 @@ func (a *WebhookServer) keepTunnel(ctx context.Context) error {
 		}
 		// A tunnel that was open for some time starts again with a short delay.
 		if opened.Load() {
-			pause = retryBackoff()
+			pause = configurations.RetryBackoff()
 		}
 		// Before the next attempt, the last address stays in the entries.
 		after := pause.Step()

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
@@ -45,7 +44,7 @@ func (a *WebhookServer) followResources(ctx context.Context) error {
 	var known *resources
 	// said is the last logged error, because a repeated error is logged only once. unsettled is the number of
 	// additional scans that are left.
-	said, unsettled, pause := "", 0, retryBackoff()
+	said, unsettled, pause := "", 0, configurations.RetryBackoff()
 	for ctx.Err() == nil {
 		found, err := a.scanResources(ctx, known)
 		next := scanInterval
@@ -63,7 +62,7 @@ func (a *WebhookServer) followResources(ctx context.Context) error {
 			next = pause.Step()
 		default:
 			// A scan without an error resets the delays.
-			said, pause = "", retryBackoff()
+			said, pause = "", configurations.RetryBackoff()
 		}
 		// An incomplete scan is still useful: it contains the known resources of the groups that failed.
 		if found != nil && (known == nil || !found.isEquivalent(*known)) {
@@ -83,7 +82,7 @@ func (a *WebhookServer) followResources(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-again:
 		case <-changed:
-			pause, unsettled = retryBackoff(), rescansAfterChange
+			pause, unsettled = configurations.RetryBackoff(), rescansAfterChange
 		}
 	}
 	return nil
@@ -164,9 +163,4 @@ func (a *WebhookServer) openWhenReady(ctx context.Context) error {
 	// A startup handler may have changed the namespaces.
 	a.announceHooks(nil)
 	return nil
-}
-
-// retryBackoff returns the delays between retries: from one second up to half a minute.
-func retryBackoff() wait.Backoff {
-	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

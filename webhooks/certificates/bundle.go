@@ -8,26 +8,55 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reportedBundle is the CA bundle that was reported last.
-type reportedBundle struct {
-	lastBundle []byte
-	report     func(bundle []byte)
+// bundleInterval is the time between two reads of the bundle's file. certwatcher only watches the certificate and the
+// key.
+const bundleInterval = time.Minute
+
+// bundleSource is a CA bundle in PEM: the file at path or, without a path, the data.
+type bundleSource struct {
+	path string
+	data []byte
 }
 
-// reportIfChanged reads the bundle and reports it if it has changed. After an error, the former bundle stays valid.
-func (a *reportedBundle) reportIfChanged(ctx context.Context, read func() ([]byte, error)) {
-	bundle, err := read()
-	switch {
-	case err != nil:
-		logf.FromContext(ctx).Error(err, "Cannot read the CA bundle of webhooks; the former one stays")
-	case !bytes.Equal(bundle, a.lastBundle):
-		a.lastBundle = bundle
-		a.report(bundle)
+// followBundle reports the bundle at once and whenever it has changed. It reads it again after each signal of changed,
+// and at intervals. An error from failed ends it; nil on failed only means that there will be no more signals.
+func (b bundleSource) followBundle(
+	ctx context.Context, told func(bundle []byte), changed <-chan struct{}, failed <-chan error,
+) error {
+	var last []byte
+	for ctx.Err() == nil {
+		switch bundle, err := b.currentBundle(); {
+		case err != nil:
+			logf.FromContext(ctx).Error(err, "Cannot read the CA bundle of webhooks; the former one stays")
+		case !bytes.Equal(bundle, last):
+			last = bundle
+			told(bundle)
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-time.After(bundleInterval):
+		case err := <-failed:
+			if ctx.Err() == nil && err != nil {
+				return err
+			}
+			failed = nil // a nil channel blocks: the interval alone remains
+		}
 	}
+	return nil
+}
+
+// currentBundle returns the current CA bundle.
+func (b bundleSource) currentBundle() ([]byte, error) {
+	if b.path != "" {
+		return readBundle(b.path)
+	}
+	return ParseBundle(b.data)
 }
 
 // readBundle reads a bundle from a file that another program writes. An empty file is an error: it may be half-written,

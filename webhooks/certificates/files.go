@@ -1,17 +1,13 @@
 package certificates
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
-
-// bundleInterval is the time between two reads of the bundle's file. certwatcher only watches the certificate and the
-// key.
-const bundleInterval = time.Minute
 
 // Files is a certificate with its key in files. They are reloaded when they change, as the files of a mounted Secret
 // do. No connection is rejected meanwhile. Kopf: certfile, pkeyfile, cafile, cadata.
@@ -31,18 +27,24 @@ func (f Files) Open() (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate %s with the key %s: %w", f.Certificate, f.Key, err)
 	}
+	// A self-signed certificate is its own CA.
+	bundle := bundleSource{path: cmp.Or(f.CA, f.Certificate)}
+	if len(f.Bundle) > 0 {
+		bundle = bundleSource{data: f.Bundle}
+	}
 	// An unusable bundle is an error of the set-up. Later, the former bundle would stay valid.
-	if _, err := f.currentBundle(); err != nil {
+	if _, err := bundle.currentBundle(); err != nil {
 		return nil, err
 	}
-	return &files{options: f, watcher: watcher}, nil
+	return &files{bundleSource: bundle, certificate: f.Certificate, watcher: watcher}, nil
 }
 
 // files is the source of opened files.
 type files struct {
 	alwaysReady
-	options Files
-	watcher *certwatcher.CertWatcher
+	bundleSource
+	certificate string // its path
+	watcher     *certwatcher.CertWatcher
 }
 
 // GetCertificate implements Source.
@@ -61,34 +63,10 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 		}
 	})
 	go func() { failed <- f.watcher.Start(ctx) }()
-	// The bundle is reviewed at once, after each change of the certificate, and at intervals.
-	known := reportedBundle{report: told}
-	for ctx.Err() == nil {
-		known.reportIfChanged(ctx, f.options.currentBundle)
-		select {
-		case <-ctx.Done():
-		case <-changed:
-		case <-time.After(bundleInterval):
-		case err := <-failed:
-			// Without the watcher, a renewed certificate would never be used.
-			if ctx.Err() == nil && err != nil {
-				return fmt.Errorf("watching the certificate %s: %w", f.options.Certificate, err)
-			}
-			failed = nil // a nil channel blocks: the interval alone remains
-		}
+	err := f.followBundle(ctx, told, changed, failed)
+	// Without the watcher, a renewed certificate would never be used.
+	if err != nil {
+		return fmt.Errorf("watching the certificate %s: %w", f.certificate, err)
 	}
 	return nil
-}
-
-// currentBundle returns the current CA bundle.
-func (f Files) currentBundle() ([]byte, error) {
-	if len(f.Bundle) > 0 {
-		return ParseBundle(f.Bundle)
-	}
-	// A self-signed certificate is its own CA.
-	path := f.CA
-	if path == "" {
-		path = f.Certificate
-	}
-	return readBundle(path)
 }

@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"time"
 )
 
-// foreignBundle is the source of a certificate that only its bundle describes. The bundle is the file at path, or else
-// data.
+// foreignBundle is the source of a certificate that only its bundle describes.
 type foreignBundle struct {
 	alwaysReady
-	path string
-	data []byte
+	bundleSource
 }
 
 // ForeignSource returns a source that only provides the bundle: from a file that is read again every minute or, without
@@ -20,33 +17,17 @@ type foreignBundle struct {
 // bundle consists of the CERTIFICATE blocks only. It is an error if there are none, or if one of them is not a
 // certificate.
 func ForeignSource(path string, data []byte) (Source, error) {
-	source := foreignBundle{path: path, data: data}
+	source := foreignBundle{bundleSource: bundleSource{path, data}}
 	_, err := source.currentBundle()
 	return source, err
 }
 
 // Run implements Source.
 func (f foreignBundle) Run(ctx context.Context, told func(bundle []byte)) error {
-	known := reportedBundle{report: told}
-	for ctx.Err() == nil {
-		known.reportIfChanged(ctx, f.currentBundle)
-		select {
-		case <-ctx.Done():
-		case <-time.After(bundleInterval):
-		}
-	}
-	return nil
+	return f.followBundle(ctx, told, nil, nil)
 }
 
 // GetCertificate implements Source.
 func (f foreignBundle) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("the certificate belongs to another server, and only its CA is configured")
-}
-
-// currentBundle returns the current CA bundle.
-func (f foreignBundle) currentBundle() ([]byte, error) {
-	if f.path != "" {
-		return readBundle(f.path)
-	}
-	return ParseBundle(f.data)
 }

@@ -114,7 +114,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			watches.Go(func() { object.watchChanges(watching) })
 		}
 	}
-	pause := retryBackoff()
+	pause := RetryBackoff()
 	for {
 		// The timer restarts for each check, so a signal resets it.
 		again := time.After(checkInterval)
@@ -132,7 +132,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			logf.FromContext(ctx).Error(err, "Cannot write a webhook configuration; retrying", "after", after.String())
 			again = time.After(after)
 		default:
-			pause = retryBackoff()
+			pause = RetryBackoff()
 		}
 		select {
 		case <-ctx.Done():
@@ -210,7 +210,7 @@ func explainForbidden(err error, before bool) error {
 		"patch and watch of them, or turn their management off: %w", err)}
 }
 
-// retryBackoff returns the delays between retries: from one second up to half a minute.
-func retryBackoff() wait.Backoff {
+// RetryBackoff returns the delays between retries of admission: from one second up to half a minute.
+func RetryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

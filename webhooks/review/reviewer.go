@@ -43,7 +43,7 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 	// First, decode the request without its objects, and find the resource.
 	asked, err := decodeReview(in)
 	if err != nil {
-		return Response{}, &ResponseError{http.StatusBadRequest, err}
+		return Response{}, &ResponseError{Status: http.StatusBadRequest, Err: err}
 	}
 	// A large review takes long to decode, so the client may have disconnected.
 	if err := checkStillAwaited(ctx); err != nil {
@@ -61,11 +61,11 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 	}
 	// The rest of the review decodes whole objects.
 	if in.ExceedsMemory {
-		return Response{}, &ResponseError{http.StatusRequestEntityTooLarge, errExceedsMemory}
+		return Response{}, &ResponseError{Status: http.StatusRequestEntityTooLarge, Err: errExceedsMemory}
 	}
 	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
 	if err := one.decodeObjects(served.Handlers); err != nil {
-		return Response{}, &ResponseError{http.StatusBadRequest, err}
+		return Response{}, &ResponseError{Status: http.StatusBadRequest, Err: err}
 	}
 	if err := one.callHandlers(ctx, served.Handlers); err != nil {
 		return Response{}, internalError(err)
@@ -96,7 +96,7 @@ func internalError(err error) error {
 	if known := (*ResponseError)(nil); errors.As(err, &known) {
 		return err
 	}
-	return &ResponseError{http.StatusInternalServerError, err}
+	return &ResponseError{Status: http.StatusInternalServerError, Err: err}
 }
 
 // findServed returns the resource of a review. As in Kopf, exactly one served resource must match.
@@ -109,14 +109,13 @@ func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found ServedRe
 	}
 	switch count {
 	case 0:
-		return ServedResource{}, &ResponseError{http.StatusNotFound,
-			fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
+		return ServedResource{}, &ResponseError{Status: http.StatusNotFound,
+			Err: fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
 	case 1:
 		return found, nil
 	default:
-		return ServedResource{}, &ResponseError{
-			http.StatusConflict, fmt.Errorf("the resource %s is served %d times", resourceName(asked), count),
-		}
+		return ServedResource{}, &ResponseError{Status: http.StatusConflict,
+			Err: fmt.Errorf("the resource %s is served %d times", resourceName(asked), count)}
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 const document = "/openapi/v3/apis/example.org/v1"

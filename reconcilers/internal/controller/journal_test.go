@@ -11,7 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // TestPartsShareOneJournal shows that all parts of a controller record their decisions about one object in the same

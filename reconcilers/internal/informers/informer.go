@@ -70,16 +70,16 @@ func newListing(
 	// The client has the configuration of the operator, but its own codec.
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
-	known := serializer{packer: compact.NewPacker(interest.Kind), keepsWhole: interest.KeepsWhole,
-		events: &transport.WatchEvents{}}
+	texts := textDecoder{packer: compact.NewPacker(interest.Kind), keepsWhole: interest.KeepsWhole}
 	switch {
 	case interest.MetadataOnly:
 		// The metadata form has the type PartialObjectMetadata, so the real type is set here.
 		// Metadata are requested as JSON in any case, so the two options exclude each other.
-		known.metadataType = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
+		texts.metadataType = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
 	case interest.Kind != nil:
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
+	known := serializer{texts, &transport.WatchEvents{}}
 	own.NegotiatedSerializer = known
 	client, err := rest.RESTClientForConfigAndClient(own, way)
 	if err != nil {

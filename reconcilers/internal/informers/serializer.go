@@ -3,12 +3,10 @@ package informers
 import (
 	"errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
@@ -17,10 +15,8 @@ var errEncodingUnsupported = errors.New("an informer sends nothing")
 // serializer decodes the answers to lists and watches. It offers protobuf for a kind that has messages, and JSON for
 // every kind, because an API server may not be able to encode the kind as protobuf.
 type serializer struct {
-	packer       *compact.Packer
-	metadataType *metav1.TypeMeta // the type of objects of which only the metadata are kept; nil keeps whole objects
-	keepsWhole   func(metadata []byte) bool
-	events       *transport.WatchEvents
+	texts  textDecoder
+	events *transport.WatchEvents
 }
 
 var _ runtime.NegotiatedSerializer = serializer{}
@@ -28,8 +24,8 @@ var _ runtime.NegotiatedSerializer = serializer{}
 // SupportedMediaTypes returns the media types in the order of preference.
 func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 	// The metadata form is only implemented for JSON.
-	if s.packer.Kind() != nil && s.metadataType == nil {
-		in := messageDecoder{s.packer}
+	if s.texts.packer.Kind() != nil && s.texts.metadataType == nil {
+		in := messageDecoder{s.texts.packer}
 		all = append(all, runtime.SerializerInfo{
 			MediaType: runtime.ContentTypeProtobuf, MediaTypeType: "application",
 			MediaTypeSubType: "vnd.kubernetes.protobuf", Serializer: in,
@@ -38,13 +34,13 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 			},
 		})
 	}
-	in := textDecoder{packer: s.packer, metadataType: s.metadataType, keepsWhole: s.keepsWhole}
 	// JSON frames have no length, so their reader needs a limit; protobuf frames bring their own.
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
-		EncodesAsText: true, Serializer: in,
+		EncodesAsText: true, Serializer: s.texts,
 		StreamSerializer: &runtime.StreamSerializerInfo{
-			EncodesAsText: true, Serializer: eventCounter{in, s.events}, Framer: boundedFramer{json.Framer, s.events},
+			EncodesAsText: true, Serializer: eventCounter{s.texts, s.events},
+			Framer: boundedFramer{json.Framer, s.events},
 		},
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 // takeRequestCount returns the number of requests for a path since the last call.

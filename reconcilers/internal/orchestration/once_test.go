@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 // TestOnce shows that without scanning, the kinds are determined once, at the first answer of the API server.

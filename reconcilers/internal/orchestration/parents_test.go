@@ -8,9 +8,9 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 // TestLateParents shows that children are listed again when their first kind of parents is found: before that, the

@@ -11,8 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 // failingOnce fails the first request of a path.

@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
 // TestReasonsOfEnds shows that a removed kind ends with ErrRemoved, so that its objects are forgotten, and a kind that

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
 // countingQueue is a queue and a watcher. It counts requests and events.

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
 // newFullQueue returns a queue with 10,000 waiting requests, equally many of each priority.

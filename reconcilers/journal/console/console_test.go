@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // consoleFixture is an operator with one object, and its console on a server with the read timeout of an operator.

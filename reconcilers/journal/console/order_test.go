@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // manyObjects has objects with problems of all severities, and some without, each with a timer that ticks every second.

@@ -162,7 +162,7 @@ func (o *Overview) changingKinds() func(schema.GroupKind) bool {
 	without := map[schema.GroupKind]bool{}
 	for _, kind := range o.journal.OperatorState().Kinds {
 		without[kind.GroupKind()] = !slices.ContainsFunc(kind.Handlers, func(h journal.RegisteredHandler) bool {
-			return (&handler{purpose: h.Purpose}).isOfChanges()
+			return journal.IsForChanges(h.Purpose)
 		})
 	}
 	return func(kind schema.GroupKind) bool { return !without[kind] }

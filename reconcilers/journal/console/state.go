@@ -116,7 +116,7 @@ func (c *stateTracker) addEntry(e *journal.Entry) {
 		// A handler was called, so the object is not held any more.
 		c.hold = nil
 		h := c.handlerFor(e.Attempt.Handler, e.Attempt.Purpose)
-		if h.addAttempt(e); h.isOfChanges() {
+		if h.addAttempt(e); journal.IsForChanges(h.purpose) {
 			c.decision, c.hasCalledHandler = e, true
 		} else {
 			c.routineCall = e
@@ -146,7 +146,7 @@ func (c *stateTracker) addEvaluation(e *journal.Entry) {
 	}
 	// Handlers without a verdict were called for an earlier change, which is over.
 	for _, h := range c.handlers {
-		if h.isOfChanges() && h.isObsoleteAfter(look) {
+		if journal.IsForChanges(h.purpose) && h.isObsoleteAfter(look) {
 			if h.state.IsProblem() {
 				c.decision = e // the change with the problem is over
 			}
@@ -182,15 +182,6 @@ func (c *stateTracker) handlerFor(id, on string) *handler {
 	return h
 }
 
-// isOfChanges reports whether the handler runs until it has finished a change. All other handlers run repeatedly.
-func (h *handler) isOfChanges() bool {
-	switch h.purpose {
-	case "event", "child", "daemon", "timer":
-		return false
-	}
-	return true
-}
-
 // isObsoleteAfter reports whether the look is about another change than the handler's last call, so that its state is
 // obsolete. A permanent failure remains: another change does not repair it. Sub-handlers have no verdicts of their own;
 // their state is obsolete if the look concerns no handler at all.
@@ -216,7 +207,7 @@ func (h *handler) addAttempt(e *journal.Entry) {
 		h.changeState(Blocked, e)
 	case journal.Waiting, journal.Interrupted:
 		// A daemon or timer always waits between its calls, so waiting is not worth showing.
-		if h.isOfChanges() {
+		if journal.IsForChanges(h.purpose) {
 			h.changeState(Waiting, e)
 		} else {
 			h.state = ""

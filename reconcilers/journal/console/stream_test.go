@@ -15,7 +15,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 // client is one end of a connection in virtual time.

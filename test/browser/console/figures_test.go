@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 	"github.com/kopf-runtime/kopf-runtime/test/browser"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 const manyObjects, manyKinds, handlersOfKind = 10_000, 10, 10

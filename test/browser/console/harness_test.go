@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 	"github.com/kopf-runtime/kopf-runtime/test/browser"
+	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
 func TestMain(m *testing.M) { browser.Main(m) }

@@ -18,20 +18,10 @@ import (
 // maxReviewTimeout is the longest time that the API server waits for a response.
 const maxReviewTimeout = 30 * time.Second
 
-// refusal is the error of a request that does not get a review as its response.
-type refusal struct {
-	status      int
-	reason      string
-	isRetryable bool // a retry may succeed
-}
-
 // overloadedRefusal returns a refusal after which the client should retry. API servers do so until their own timeout.
-func overloadedRefusal(err error) *refusal {
-	return &refusal{status: http.StatusServiceUnavailable, reason: err.Error(), isRetryable: true}
+func overloadedRefusal(err error) error {
+	return &review.ResponseError{Status: http.StatusServiceUnavailable, Err: err, IsRetryable: true}
 }
-
-// Error is the body of the response.
-func (r *refusal) Error() string { return r.reason }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,15 +39,16 @@ func (s *Server) serveReview(w http.ResponseWriter, r *http.Request) ([]byte, er
 	endpoint, known := s.findEndpoint(r.URL.Path)
 	switch {
 	case !known:
-		return nil, &refusal{status: http.StatusNotFound, reason: fmt.Sprintf(
+		return nil, &review.ResponseError{Status: http.StatusNotFound, Err: fmt.Errorf(
 			"operator %q has no handler of admission at this path", s.options.Operator)}
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, &refusal{status: http.StatusMethodNotAllowed, reason: "admission reviews come by POST"}
+		return nil, &review.ResponseError{Status: http.StatusMethodNotAllowed,
+			Err: errors.New("admission reviews come by POST")}
 	}
 	// Handlers may need indices or the startup.
 	if err := s.CheckReadiness(r); err != nil {
-		return nil, &refusal{status: http.StatusServiceUnavailable, reason: err.Error()}
+		return nil, &review.ResponseError{Status: http.StatusServiceUnavailable, Err: err}
 	}
 	// The body stays in memory until the response is complete, because the review refers to its bytes.
 	in, err := s.readBody(w, r)
@@ -139,11 +130,8 @@ func verifiedCertificates(r *http.Request) []*x509.Certificate {
 // level.
 func (s *Server) sendRefusal(w http.ResponseWriter, r *http.Request, err error) {
 	status := review.StatusOf(err)
-	var refused *refusal
-	if errors.As(err, &refused) {
-		if status = refused.status; refused.isRetryable {
-			w.Header().Set("Retry-After", "1")
-		}
+	if refused := (*review.ResponseError)(nil); errors.As(err, &refused) && refused.IsRetryable {
+		w.Header().Set("Retry-After", "1")
 	}
 	log := s.options.Log.WithValues("path", r.URL.Path, "status", status)
 	gone := r.Context().Err() != nil // the client has disconnected, and the error is only a consequence

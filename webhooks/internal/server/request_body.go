@@ -30,7 +30,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*requestBody,
 	// A deadline in the past ends a blocked read.
 	interrupt := func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }
 	in := &requestBody{class: smallClass, startTime: time.Now(), interrupt: interrupt}
-	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf(
+	tooLarge := &review.ResponseError{Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf(
 		"an admission review has %d bytes at most", s.options.BodyLimit)}
 	// An announced size that is too large is rejected before any byte is read.
 	if r.ContentLength > s.options.BodyLimit {
@@ -54,12 +54,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*requestBody,
 	case errors.Is(err, errOutOfMemory):
 		err = overloadedRefusal(err)
 	case errors.Is(err, errSlowBody):
-		err = &refusal{status: http.StatusRequestTimeout, reason: err.Error()}
+		err = &review.ResponseError{Status: http.StatusRequestTimeout, Err: err}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &refusal{status: http.StatusRequestTimeout, reason: fmt.Sprintf(
+		err = &review.ResponseError{Status: http.StatusRequestTimeout, Err: fmt.Errorf(
 			"the admission review was not sent within %s", s.options.ReadTimeout)}
 	default:
-		err = &refusal{status: http.StatusBadRequest, reason: fmt.Sprintf("cannot read the admission review: %v", err)}
+		err = &review.ResponseError{Status: http.StatusBadRequest,
+			Err: fmt.Errorf("cannot read the admission review: %w", err)}
 	}
 	return in, err
 }

@@ -1,5 +1,3 @@
-// Not part of the public API.
-//
 // Package journaltest supports tests with journals. [StartStory] starts a [Story], which records entries for an object
 // as an operator would, without calling handlers. [NewReader] returns a [Reader], which shows the recorded entries of
 // an object as lines.

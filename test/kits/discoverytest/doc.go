@@ -1,5 +1,3 @@
-// Not part of the public API.
-//
 // Package discoverytest provides fake API servers that only answer discovery requests, for the tests of several
 // packages. [NewZoo] and [ServedResources] are ready-made ones.
 //
