@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 
-	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,8 +50,9 @@ type Admission[T client.Object] struct {
 	Client    client.Client
 	APIReader client.Reader
 
-	// log, codec, call and keys are those of the call, see Change.
-	log   logr.Logger
+	callState
+
+	// codec, call and keys are those of the call, see Change.
 	codec *codec.Codec[T]
 	call  *handlers.Invocation
 	keys  *listKeys
@@ -63,11 +62,6 @@ type Admission[T client.Object] struct {
 	isMutating    bool
 	encodedBefore []byte             // JSON of Object before the call; only for mutating handlers
 	original      *codec.Original[T] // Object before the call, to find lost changes; nil unless checked
-
-	// mu serializes method calls, which may come from several goroutines of the handler.
-	mu          sync.Mutex
-	errs        []error // of method calls; they fail the handler when it returns
-	hasReturned bool
 }
 
 // AdmissionFunc reviews a request, without retries. An error or a panic denies it: the client gets the text, with the
@@ -154,7 +148,7 @@ func (a *Admission[T]) GetObject() T { return a.Object }
 // Latest returns a copy of a.Object.
 func (a *Admission[T]) Latest() T {
 	a.mustHaveCall()
-	a.mu.Lock()
+	a.lock()
 	defer a.mu.Unlock()
 	return a.codec.Copy(a.Object)
 }

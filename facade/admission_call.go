@@ -30,7 +30,8 @@ func (fn admissionRegistration[T]) newAdmission(
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
 		Headers: asked.Headers.Clone(), PeerCertificates: cloneCertificates(asked.PeerCertificates),
 		ID:     call.Handler.ID,
-		Client: cluster.client, APIReader: cluster.apiReader, log: logf.FromContext(ctx), codec: s.codec, call: call,
+		Client: cluster.client, APIReader: cluster.apiReader, callState: callState{log: logf.FromContext(ctx)},
+		codec: s.codec, call: call,
 		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, isMutating: call.Handler.Mutating,
 	}
 	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
@@ -162,31 +163,12 @@ func (a *Admission[T]) checkChangeable() error {
 	}
 }
 
-// runLocked runs one method call at a time. It keeps the error until the handler returns, because these methods do not
-// return errors.
-func (a *Admission[T]) runLocked(act func() error) {
-	a.mustHaveCall()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.hasReturned {
-		a.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
-		return
-	}
-	if err := act(); err != nil {
-		a.errs = append(a.errs, err)
-	}
-}
-
 // finishCall finishes the call after the function has returned: it rejects later method calls, joins the errors of
 // earlier ones with err, and saves the changes of a mutating handler.
 func (a *Admission[T]) finishCall(err error) error {
-	a.mu.Lock()
+	a.lock()
 	defer a.mu.Unlock()
-	a.hasReturned = true
-	if len(a.errs) > 0 {
-		err = errors.Join(append([]error{err}, a.errs...)...)
-	}
-	if err != nil {
+	if err = a.end(err); err != nil {
 		return err
 	}
 	if a.isMutating {

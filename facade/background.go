@@ -95,8 +95,8 @@ func newTask[T client.Object](
 	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clientSet, said *loggedMistakes,
 ) *Task[T] {
 	c := &Change[T]{
-		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
-		cluster: cluster,
+		ID: call.Handler.ID, callState: callState{log: logf.FromContext(ctx)}, codec: codec, call: call,
+		mistakes: said, cluster: cluster,
 	}
 	c.Client = c.checkedClient(cluster)
 	// The newest state, not the one at the time when the call was scheduled. A decoding error fails the call.

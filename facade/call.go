@@ -2,10 +2,14 @@ package kopf
 
 import (
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/go-logr/logr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -178,16 +182,64 @@ var errCalledInPatch = errors.New(
 		"call that before Patch",
 )
 
-// lockCalls waits for other method calls of the handler. In a function of Patch, it panics: the call of Patch holds the
+// callState serializes the method calls of one call of a handler, which may come from several of its goroutines. It
+// keeps their errors until the handler returns, because these methods do not return errors.
+type callState struct {
+	log         logr.Logger // of the handler
+	mu          sync.Mutex
+	errs        []error     // of method calls; they fail the handler when it returns
+	hasReturned atomic.Bool // atomic, because readers of the newest state do not lock
+}
+
+// lock waits for other method calls of the handler. In a function of Patch, it panics: the call of Patch holds the
 // lock, so the function would wait for itself forever. The panic becomes an error of the patch.
-func (c *Change[T]) lockCalls() {
-	c.mustHaveCall()
+func (s *callState) lock() {
 	// The test for a surrounding Patch walks the stack, so it is only made if the lock is held.
-	if c.mu.TryLock() {
+	if s.mu.TryLock() {
 		return
 	}
 	if codec.IsInCall() {
 		panic(errCalledInPatch)
 	}
-	c.mu.Lock()
+	s.mu.Lock()
+}
+
+// run runs one method call at a time, and keeps its error.
+func (s *callState) run(act func() error) {
+	s.lock()
+	defer s.mu.Unlock()
+	if s.hasReturned.Load() {
+		s.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
+		return
+	}
+	if err := act(); err != nil {
+		s.errs = append(s.errs, err)
+	}
+}
+
+// end rejects later method calls, and joins the errors of earlier ones with err. The caller holds the lock.
+func (s *callState) end(err error) error {
+	s.hasReturned.Store(true)
+	if len(s.errs) > 0 {
+		err = errors.Join(append([]error{err}, s.errs...)...)
+	}
+	return err
+}
+
+// lockCalls is [callState.lock] for a value that may not come from an operator.
+func (c *Change[T]) lockCalls() {
+	c.mustHaveCall()
+	c.lock()
+}
+
+// runLocked is [callState.run] for a value that may not come from an operator.
+func (c *Change[T]) runLocked(act func() error) {
+	c.mustHaveCall()
+	c.run(act)
+}
+
+// runLocked is [callState.run] for a value that may not come from an operator.
+func (a *Admission[T]) runLocked(act func() error) {
+	a.mustHaveCall()
+	a.run(act)
 }

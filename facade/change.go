@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -51,28 +48,27 @@ type Change[T client.Object] struct {
 	// APIReader reads from the API server, without caches.
 	APIReader client.Reader
 
-	// log is the logger of the handler, codec converts between raw objects and T, and call is the engine's side of the
-	// call. The value does not come from an operator if call is nil.
-	log      logr.Logger
+	callState
+
+	// codec converts between raw objects and T, and call is the engine's side of the call. The value does not come from
+	// an operator if call is nil.
 	codec    *codec.Codec[T]
 	call     *handlers.Invocation
 	mistakes *loggedMistakes // of the handler, so that each is logged once; nil in filters
 	cluster  clientSet       // of the operator, as of the start of the call
 
-	// mu serializes method calls, which may come from several goroutines of the handler.
-	mu       sync.Mutex
+	// The lock of callState guards the following fields.
 	original *codec.Original[T]    // Object as decoded, to find changes without Patch; often nil
-	errs     []error               // of method calls; they fail the handler when it returns
 	declared *children.Declaration // by Ensure in this call; nil without a call of Ensure
-	// the handler has returned; atomic, because readers of the newest state do not lock
-	hasReturned atomic.Bool
 }
 
-// adaptFunction adapts the function to the engine: it creates the argument, and prunes children after a success.
-func (s Selection[T]) adaptFunction(fn ChangeFunc[T]) handlers.Func {
-	said := &loggedMistakes{}
+// adaptFunction adapts the function to the engine: it creates the argument, and prunes children after a success. It
+// reads the clients at each call, because there are none before the set-up.
+func adaptFunction[T client.Object](
+	fn ChangeFunc[T], of *codec.Codec[T], cluster func() clientSet, said *loggedMistakes,
+) handlers.Func {
 	return func(ctx context.Context, call *handlers.Invocation) error {
-		c, err := s.newChange(ctx, call, said)
+		c, err := newChange(ctx, call, of, cluster(), said)
 		if err != nil {
 			return err
 		}
@@ -80,12 +76,8 @@ func (s Selection[T]) adaptFunction(fn ChangeFunc[T]) handlers.Func {
 	}
 }
 
-// newChange creates the argument of a handler of the selection.
-func (s Selection[T]) newChange(
-	ctx context.Context, call *handlers.Invocation, said *loggedMistakes,
-) (*Change[T], error) {
-	return newChange(ctx, call, s.codec, s.op.clients, said)
-}
+// clients returns the clients of the operator, which change in the set-up and after the startup.
+func (s Selection[T]) clients() clientSet { return s.op.clients }
 
 // newChange creates the argument of a handler or filter. A filter has a call without a Handler.
 func newChange[T client.Object](
@@ -102,7 +94,7 @@ func newChange[T client.Object](
 	}
 	c := &Change[T]{
 		Object: object, Reason: Reason(call.Cause.Reason), Retry: call.Retry, Started: call.Started,
-		APIReader: cluster.apiReader, log: logf.FromContext(ctx), codec: codec, call: call,
+		APIReader: cluster.apiReader, callState: callState{log: logf.FromContext(ctx)}, codec: codec, call: call,
 		mistakes: said, cluster: cluster,
 	}
 	c.Client = c.checkedClient(cluster)
@@ -129,20 +121,6 @@ func newChange[T client.Object](
 
 var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
 
-// runLocked runs one method call at a time, because goroutines of the handler may share it. It keeps the error until
-// the handler returns, because these methods do not return errors.
-func (c *Change[T]) runLocked(act func() error) {
-	c.lockCalls()
-	defer c.mu.Unlock()
-	if c.hasReturned.Load() {
-		c.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
-		return
-	}
-	if err := act(); err != nil {
-		c.errs = append(c.errs, err)
-	}
-}
-
 // pruneAfterSuccess deletes undeclared children after a function that returned nil. After a failure, the declarations
 // may be incomplete, so nothing is deleted.
 func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
@@ -161,11 +139,7 @@ func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
 func (c *Change[T]) finishCall(err error) error {
 	c.lockCalls()
 	defer c.mu.Unlock()
-	c.hasReturned.Store(true)
-	if len(c.errs) > 0 {
-		err = errors.Join(append([]error{err}, c.errs...)...)
-	}
-	if err != nil {
+	if err = c.end(err); err != nil {
 		c.mistakes.noteDelay(c.log, err)
 	} else if c.original != nil {
 		c.noteLostChanges()

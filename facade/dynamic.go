@@ -75,7 +75,7 @@ func PatchField(h Call[*Unstructured], path string, value any) {
 func RemoveField(object *Unstructured, path string) error {
 	err := errNilObject
 	if object != nil {
-		err = codec.RemovePath(object.Object, path)
+		_, err = codec.SetPath(object.Object, path, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("removing %s of object %s: %w", path, nameOf(object), err)

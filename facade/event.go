@@ -60,7 +60,7 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 	setFunction(&h, fn)
 	said := &loggedMistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
-		c, err := s.newChange(ctx, call, said)
+		c, err := newChange(ctx, call, s.codec, s.op.clients, said)
 		if err != nil {
 			return err
 		}

@@ -56,3 +56,21 @@ func TestMethodsBesidePatch(t *testing.T) {
 		t.Error(a.Outcome.Err)
 	}
 }
+
+// TestAdmissionMethodsWithinPatch shows the same for admission: the request is denied, and does not hang.
+func TestAdmissionMethodsWithinPatch(t *testing.T) {
+	for name, patch := range map[string]func(a *Admission){
+		"warning": func(a *Admission) { a.Patch(func(*Widget) { a.Warning("slow") }) },
+		"latest":  func(a *Admission) { a.Patch(func(*Widget) { a.Latest() }) },
+		"patch":   func(a *Admission) { a.Patch(func(*Widget) { a.Patch(func(*Widget) {}) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			kopf.For(op, &Widget{}).Mutate("fn", func(_ context.Context, a *Admission) error { patch(a); return nil })
+			verdict := verdictOf(t.Context(), t, op, request(nil))
+			if verdict.Allowed || !strings.Contains(verdict.Status.Message, "call that before Patch") {
+				t.Errorf("the request must be denied: %+v", verdict)
+			}
+		})
+	}
+}

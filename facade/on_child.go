@@ -120,7 +120,7 @@ func OnChild[T, C client.Object](
 		if err != nil {
 			return Permanent(fmt.Errorf("decoding the child: %w", err))
 		}
-		c, err := s.newChange(ctx, call, said)
+		c, err := newChange(ctx, call, s.codec, s.op.clients, said)
 		if err != nil {
 			return err
 		}

@@ -164,14 +164,12 @@ func (op *Operator) keepJournal() *journal.Journal {
 }
 
 // namedLogger returns the logger of the operator, with its name.
-func (op *Operator) namedLogger() logr.Logger { return op.baseLogger().WithName(op.name) }
-
-// baseLogger returns the logger of Run, or that of controller-runtime.
-func (op *Operator) baseLogger() logr.Logger {
+func (op *Operator) namedLogger() logr.Logger {
+	log := logf.Log
 	if op.coordination.Embedded {
-		return op.runSettings.Log
+		log = op.runSettings.Log
 	}
-	return logf.Log
+	return log.WithName(op.name)
 }
 
 // metricsRegistry returns the registry of Run, or that of controller-runtime.

@@ -122,29 +122,16 @@ func (s Selection[T]) withRequirements(name string, all labels.Requirements) Sel
 func (s Selection[T]) withSelectorFilter(
 	method, of, text string, filter func(labels.Selector) handlers.Filter,
 ) (Selection[T], labels.Requirements) {
-	selector, err := parseSelector(method, text)
+	selector, err := labels.Parse(text)
 	if err != nil {
-		s.kind.AddError(err)
+		s.kind.AddError(fmt.Errorf(
+			`%s(%q): invalid selector: %w; write it as for kubectl, such as "tier=prod,!paused"`, method, text, err,
+		))
 		return s, nil
 	}
 	demanded, _ := selector.Requirements()
-	return s.withFilter(selectorCriterion(method, of, text), filter(selector)), demanded
-}
-
-// parseSelector parses a selector in the syntax of kubectl.
-func parseSelector(method, text string) (labels.Selector, error) {
-	selector, err := labels.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf(
-			`%s(%q): invalid selector: %w; write it as for kubectl, such as "tier=prod,!paused"`, method, text, err,
-		)
-	}
-	return selector, nil
-}
-
-// selectorCriterion describes a filter over "labels" or "annotations".
-func selectorCriterion(method, of, text string) requirements.Criterion {
-	return requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
+	words := requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
+	return s.withFilter(words, filter(selector)), demanded
 }
 
 // labelSelector returns the requirements of all filters on labels, as far as a selector can express them; nil without

@@ -46,27 +46,17 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
 		}
 		matches, given, err := matcherOf[func(ctx context.Context, c *Change[T]) bool](chosen)
 		if given {
-			h.Filters = append(slices.Clip(h.Filters), changeFilter(c.codec, c.subHandlerClients(), matches))
+			h.Filters = append(slices.Clip(h.Filters), changeFilter(c.codec, c.subHandlerClients, matches))
 		}
 		if err = errors.Join(append(problems, err)...); err != nil {
 			return Permanent(fmt.Errorf("sub-handler %q of handler %q: %w", id, c.ID, err))
 		}
 		// Ids of sub-handlers often come from the object, so mistakes are kept by function.
 		function := reflect.ValueOf(fn).Pointer()
-		h.FunctionKey, h.Call = function, c.adaptSubFunction(fn, c.mistakes.forSubHandler(function))
+		h.FunctionKey, h.Call = function, adaptFunction(fn, c.codec, c.subHandlerClients,
+			c.mistakes.forSubHandler(function))
 		return c.call.Subs.Declare(h)
 	})
-}
-
-// adaptSubFunction adapts the function of a sub-handler to the engine.
-func (c *Change[T]) adaptSubFunction(fn ChangeFunc[T], said *loggedMistakes) handlers.Func {
-	return func(ctx context.Context, call *handlers.Invocation) error {
-		own, err := newChange(ctx, call, c.codec, c.subHandlerClients(), said)
-		if err != nil {
-			return err
-		}
-		return own.finishCall(own.pruneAfterSuccess(ctx, fn(ctx, own)))
-	}
 }
 
 // subHandlerClients returns the clients of this call for its sub-handlers, including a client that the handler has set.

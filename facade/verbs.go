@@ -175,7 +175,7 @@ func registerWithField[T client.Object](
 			FilterDescriptions: requirements.Words{Filters: s.criteria}, RedactedPaths: all.RedactedPaths,
 			RecheckOn: s.recheckNotifiers,
 			Location:  all.Location,
-			Call:      s.adaptFunction(fn.call),
+			Call:      adaptFunction(fn.call, s.codec, s.clients, &loggedMistakes{}),
 		}
 		setFunction(&h, fn.call)
 		for _, o := range chosen {

@@ -59,24 +59,21 @@ func matcherOf[F any](chosen []option) (matches F, given bool, err error) {
 	return matches, given, nil
 }
 
-// changeFilterOf returns the filter of WhenChange; nil without one. It reads the clients at each call, because there
-// are none before the set-up.
+// changeFilterOf returns the filter of WhenChange; nil without one.
 func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
 	matches, given, err := matcherOf[func(ctx context.Context, c *Change[T]) bool](chosen)
 	if !given {
 		return nil, err
 	}
-	return func(ctx context.Context, what *cause.Cause) (bool, error) {
-		return changeFilter(s.codec, s.op.clients, matches)(ctx, what)
-	}, nil
+	return changeFilter(s.codec, s.clients, matches), nil
 }
 
 // changeFilter returns a filter by a function that gets the whole change.
 func changeFilter[T client.Object](
-	of *codec.Codec[T], cluster clientSet, matches func(ctx context.Context, c *Change[T]) bool,
+	of *codec.Codec[T], cluster func() clientSet, matches func(ctx context.Context, c *Change[T]) bool,
 ) handlers.Filter {
 	return func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := changeOfFilter(ctx, of, cluster, what)
+		c, err := changeOfFilter(ctx, of, cluster(), what)
 		if err != nil {
 			return false, err
 		}

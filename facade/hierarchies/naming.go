@@ -19,36 +19,28 @@ func HarmonizeNaming(children any, name string, opts ...NamingOption) error {
 
 // setName sets the name or generateName of one child, and removes the other one.
 func (c child) setName(name string, s settings) error {
-	if c.typed != nil {
-		if named := c.typed.GetName() != "" || c.typed.GetGenerateName() != ""; named && !s.isForced {
-			return nil
+	held := c.metaObject()
+	named := held.GetName() != "" || held.GetGenerateName() != ""
+	if c.typed == nil {
+		metadata, err := c.ensureMetadata()
+		if err != nil {
+			return fmt.Errorf("harmonizing names: %w", err)
 		}
-		// Remove both fields first: with a name, the API server ignores generateName.
-		c.typed.SetName("")
-		c.typed.SetGenerateName("")
-		if s.isStrict {
-			c.typed.SetName(name)
-		} else {
-			c.typed.SetGenerateName(name + "-")
-		}
+		// As in Kopf, a key that is present counts as a name, even if its value is null or empty.
+		_, hasName := metadata["name"]
+		_, hasGenerateName := metadata["generateName"]
+		named = hasName || hasGenerateName
+	}
+	if named && !s.isForced {
 		return nil
 	}
-	metadata, err := c.ensureMetadata()
-	if err != nil {
-		return fmt.Errorf("harmonizing names: %w", err)
-	}
-	// As in Kopf, a key that is present counts as a name, even if its value is null or empty.
-	_, named := metadata["name"]
-	_, generated := metadata["generateName"]
-	if (named || generated) && !s.isForced {
-		return nil
-	}
-	delete(metadata, "name")
-	delete(metadata, "generateName")
+	// Remove both fields first: with a name, the API server ignores generateName.
+	held.SetName("")
+	held.SetGenerateName("")
 	if s.isStrict {
-		metadata["name"] = name
+		held.SetName(name)
 	} else {
-		metadata["generateName"] = name + "-"
+		held.SetGenerateName(name + "-")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -213,11 +214,7 @@ func writeRecord(body map[string]any, prefix, name string, children childSet) er
 }
 
 // uidOf returns the uid of an object; empty if there is none.
-func uidOf(body map[string]any) types.UID {
-	metadata, _ := body["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return types.UID(uid)
-}
+func uidOf(body map[string]any) types.UID { return types.UID(patching.ObjectUID(body)) }
 
 // DeclaredNames returns the sorted names of all children in the records of the object, in the form of messages.
 func DeclaredNames(prefix string, body map[string]any) (names []string, err error) {

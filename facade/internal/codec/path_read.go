@@ -14,19 +14,19 @@ var ErrNoValue = errors.New("there is no value")
 // ReadPath decodes the value at a path of an object into a pointer. A time.Duration is parsed from a string. The
 // decoded value shares nothing with the object. Errors never contain texts of the object, which may be secret.
 func ReadPath(object map[string]any, path string, into any) error {
-	value, err := valueAtPath(object, path)
+	keys, err := ParsePath(path)
+	if err != nil {
+		return err
+	}
+	value, err := valueAtPath(object, keys)
 	if err != nil {
 		return err
 	}
 	return decodeInto(value, into)
 }
 
-// valueAtPath returns the value at a path. It is a part of the object, not a copy.
-func valueAtPath(object map[string]any, text string) (any, error) {
-	path, err := ParsePath(text)
-	if err != nil {
-		return nil, err
-	}
+// valueAtPath returns the value at a path, or ErrNoValue. It is a part of the object, not a copy.
+func valueAtPath(object map[string]any, path diff.Path) (any, error) {
 	var value any = object
 	for i, key := range path {
 		// Lists are not searched: a path has no syntax for indices.

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,20 +32,6 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 		delete(parent, path[len(path)-1])
 	}
 	return object, nil
-}
-
-// RemovePath removes the value at a path if it exists.
-func RemovePath(object map[string]any, text string) error {
-	path, err := ParsePath(text)
-	if err != nil {
-		return err
-	}
-	parent, there, err := parentMap(object, path)
-	if err != nil || !there {
-		return err
-	}
-	delete(parent, path[len(path)-1])
-	return nil
 }
 
 // setCreatingMaps sets the value and creates missing maps on the path. The caller has checked that nothing but maps or
@@ -79,18 +66,16 @@ func encodeField(value any) (any, error) {
 // parentMap returns the map that contains the value at the path, and whether that map exists. A value on the path that
 // is not a map is an error.
 func parentMap(object map[string]any, path diff.Path) (parent map[string]any, there bool, err error) {
-	parent = object
-	for i, key := range path[:len(path)-1] {
-		value := parent[key]
-		// Nothing is below an absent value.
-		if value == nil {
-			return nil, false, nil
-		}
-		next, ok := value.(map[string]any)
-		if !ok {
-			return nil, false, noMapError(path[:i+1], value)
-		}
-		parent = next
+	above := path[:len(path)-1]
+	value, err := valueAtPath(object, above)
+	if errors.Is(err, ErrNoValue) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, err
 	}
-	return parent, true, nil
+	parent, there = value.(map[string]any)
+	if !there {
+		err = noMapError(above, value)
+	}
+	return parent, there, err
 }

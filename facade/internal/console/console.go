@@ -3,8 +3,11 @@ package console
 import (
 	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/go-logr/logr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // Format selects the form of log lines.
@@ -102,6 +105,11 @@ func (o Options) lineComposer() func(*line) []byte {
 // the goroutine of the caller.
 func NewForHandler(handler slog.Handler, out io.Writer, o Options) logr.Logger {
 	// The failure is logged in lines of this package, since the handler cannot log it.
-	failures := &failures{log: New(out, o).WithName(o.Operator)}
-	return logr.New(&sink{handler: &userHandler{handler: handler, verbosity: o.Verbosity, failures: failures}})
+	log, once := New(out, o).WithName(o.Operator), &sync.Once{}
+	return logr.New(&sink{handler: &userHandler{handler: handler, verbosity: o.Verbosity, logFailure: func(err error) {
+		once.Do(func() {
+			log.Error(err, "Log handler of the program failed; lines of the log may be missing; logged once",
+				panics.StackFields(err)...)
+		})
+	}}})
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-
-	"github.com/go-logr/logr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -16,31 +13,18 @@ import (
 type userHandler struct {
 	handler   slog.Handler
 	verbosity Verbosity
-	failures  *failures
+	// logFailure logs the first failure of the handler and of all handlers derived from it. Without it, missing lines
+	// would go unnoticed; more of them could come with each line.
+	logFailure func(error)
 }
 
 var _ slog.Handler = (*userHandler)(nil)
-
-// failures are those of the handler and of all handlers derived from it. Only the first one is logged: without it,
-// missing lines would go unnoticed, and more of them could come with each line.
-type failures struct {
-	once sync.Once
-	log  logr.Logger // another logger than that of the handler
-}
-
-// logFirst logs the first failure and ignores the others.
-func (f *failures) logFirst(err error) {
-	f.once.Do(func() {
-		f.log.Error(err, "Log handler of the program failed; lines of the log may be missing; logged once",
-			panics.StackFields(err)...)
-	})
-}
 
 // containFailure calls a method of the handler. It returns false if the method fails or panics.
 func (h *userHandler) containFailure(call func() error) bool {
 	err := panics.Contain(call)
 	if err != nil {
-		h.failures.logFirst(err)
+		h.logFailure(err)
 	}
 	return err == nil
 }

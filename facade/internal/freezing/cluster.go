@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -136,7 +136,11 @@ func (c *cluster) selectNamespaces(ctx context.Context, meant namespaces.Pattern
 	// Only names and labels are needed.
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
-	switch err := c.client.List(ctx, list, listOptions(meant.LabelSelector())...); {
+	var options []client.ListOption
+	if by := meant.LabelSelector(); by != nil {
+		options = append(options, client.MatchingLabelsSelector{Selector: by})
+	}
+	switch err := c.client.List(ctx, list, options...); {
 	// The plain names can still be served without this permission.
 	case apierrors.IsForbidden(err) && len(all) > 0:
 		logging.Warn(logf.FromContext(ctx), "Patterns of namespaces are left out: namespaces may not be listed",
@@ -146,7 +150,8 @@ func (c *cluster) selectNamespaces(ctx context.Context, meant namespaces.Pattern
 	}
 	for _, one := range list.Items {
 		// A name can also match a pattern. It is processed once, as a name.
-		if patterns.MatchesName(one.Name) && !hasNamespace(all, one.Name) {
+		isKnown := func(known namespaceTarget) bool { return known.namespace == one.Name }
+		if patterns.MatchesName(one.Name) && !slices.ContainsFunc(all, isKnown) {
 			all = append(all, namespaceTarget{namespace: one.Name})
 		}
 	}
@@ -155,24 +160,6 @@ func (c *cluster) selectNamespaces(ctx context.Context, meant namespaces.Pattern
 		return nil, fmt.Errorf("no namespace matches the patterns %v", patterns)
 	}
 	return all, nil
-}
-
-// listOptions returns the options of a list for a label selector, which may be nil.
-func listOptions(by labels.Selector) (options []client.ListOption) {
-	if by != nil {
-		options = append(options, client.MatchingLabelsSelector{Selector: by})
-	}
-	return options
-}
-
-// hasNamespace reports whether the namespace is among the places already.
-func hasNamespace(all []namespaceTarget, namespace string) bool {
-	for _, one := range all {
-		if one.namespace == namespace {
-			return true
-		}
-	}
-	return false
 }
 
 // missingObjectError returns the error for a peering object that does not exist. Operators then do not look there

@@ -88,38 +88,28 @@ func progressPrefixes(of progress.Storage) (prefixes []string) {
 
 // ReviewedObjects maps the objects that admission handlers currently review to their requests. The keys are pointers.
 // Memo uses it, because an object under review may never be stored, and a new one does not have a UID.
-type ReviewedObjects struct {
-	mu       sync.RWMutex
-	requests map[any]*handlers.AdmissionRequest
-}
+type ReviewedObjects struct{ requests sync.Map } // the values are *handlers.AdmissionRequest
 
 // BeginReview adds the objects of a request. The returned function removes them. Both run for each request, and
 // requests are concurrent.
 func (r *ReviewedObjects) BeginReview(of *handlers.AdmissionRequest, objects ...client.Object) (end func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.requests == nil {
-		r.requests = map[any]*handlers.AdmissionRequest{}
-	}
 	for _, object := range objects {
-		r.requests[object] = of
+		r.requests.Store(object, of)
 	}
 	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		for _, object := range objects {
-			delete(r.requests, object)
+			r.requests.Delete(object)
 		}
 	}
 }
 
 // RequestOf returns the request in which the object is under review, or nil.
 func (r *ReviewedObjects) RequestOf(object client.Object) *handlers.AdmissionRequest {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
 	// A value that is not a pointer may not be comparable, and would panic as a key.
-	if len(r.requests) == 0 || reflect.TypeOf(object).Kind() != reflect.Pointer {
+	if reflect.TypeOf(object).Kind() != reflect.Pointer {
 		return nil
 	}
-	return r.requests[object]
+	known, _ := r.requests.Load(object)
+	request, _ := known.(*handlers.AdmissionRequest)
+	return request
 }
