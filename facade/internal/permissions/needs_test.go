@@ -135,14 +135,16 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served: kopf.dev,zalando.org [kopfpeerings][p][get list watch patch] peering []",
 				"served: kopf.dev,zalando.org [kopfpeerings/status][p][patch] peering []",
 			}},
-		"others": {"a Lease, cached reads and declared rules, each with the scope of its resources",
+		"others": {"a Lease, reviews for metrics, cached reads and declared rules, each with the scope of its resources",
 			permissions.PermissionInput{
-				LeaderElection: true, CachedReads: []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}},
+				LeaderElection: true, MetricsSecure: true, CachedReads: []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}},
 				Declared: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/log", "nodes"},
 					Verbs: []string{"get"}}},
 			}, []string{
 				"served:  [secrets][][list watch] CachedReads []",
 				"namespace : coordination.k8s.io [leases][][get create update] leader election []",
+				"cluster: authentication.k8s.io [tokenreviews][][create] metrics with authentication []",
+				"cluster: authorization.k8s.io [subjectaccessreviews][][create] metrics with authentication []",
 				"served:  [pods/log][][get] declared by Needs []",
 				"cluster:  [nodes][][get] declared by Needs []",
 			}},
