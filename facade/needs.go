@@ -64,7 +64,8 @@ func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.P
 	o := permissions.PermissionInput{
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,
 		Managed: s.values.Admission.Managed, Secret: s.values.Admission.asReviewSettings().KeptSecret(),
-		Declared: op.needs, LeaderElection: program.ElectsInPod(op.coordinationSettings()), MetricsSecure: op.flags.Metrics.Secure,
+		Declared: op.needs, MetricsSecure: op.flags.Metrics.Secure,
+		LeaderElection: program.ElectsInPod(op.coordinationSettings()),
 	}
 	for _, one := range plan {
 		o.Handlers = append(o.Handlers, permissions.HandlerNeeds(one))

@@ -35,9 +35,8 @@ func TestNeedsFollowFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org", tc.settings)
-			kopf.ForResource(op, "v1", "pods").OnCreate("fn", func(context.Context, *kopf.Change[*kopf.Unstructured]) error {
-				return nil
-			})
+			create := func(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
+			kopf.ForResource(op, "v1", "pods").OnCreate("fn", create)
 			code, out, errs := execute(t, op, append([]string{"manifests", "-A"}, tc.args...)...)
 			if code != 0 {
 				t.Fatal(errs)

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// needsFlags are those flags of the operator that change what it needs in a cluster, for commands that do not run it.
+// needsFlags are those flags of the operator that change its needs in a cluster, for commands that do not run it.
 type needsFlags struct {
 	peering       string // --peering
 	election      ElectionFlags

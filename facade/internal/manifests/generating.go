@@ -44,7 +44,7 @@ type values struct {
 	Files                     []string
 }
 
-// scraperSuffix ends the names of what Prometheus needs to read the metrics.
+// scraperSuffix ends the names of the objects with which Prometheus reads the metrics.
 const scraperSuffix = "-metrics-reader"
 
 // imageName is the image in a Deployment for kustomize, which replaces it.

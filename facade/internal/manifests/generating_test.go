@@ -24,14 +24,15 @@ import (
 // hostile is a text that YAML and templates could take for something else.
 const hostile = "a: {{ .Values.image }} #\n- b"
 
-// scraper is the suffix of what Prometheus needs.
+// scraper is the suffix of the objects for Prometheus.
 const scraper = "metrics-reader"
 
 // full is an operator with all parts.
 func full() (manifests.ManifestInput, manifests.Options) {
 	return manifests.ManifestInput{
 			Name: "widgets.example.org", Args: []string{"--all-namespaces"}, Peering: "widgets.example.org",
-			Coordinated: true, MetricsSecure: true, ExitTime: 67 * time.Second, Reviews: true, WebhookPort: 9443, ServicePort: 443,
+			Coordinated: true, MetricsSecure: true, ExitTime: 67 * time.Second,
+			Reviews: true, WebhookPort: 9443, ServicePort: 443,
 			Service:        types.NamespacedName{Namespace: "widgets-system", Name: "webhook"},
 			CertificateDir: "/certificate", Needs: []permissions.Need{
 				{Rule: rule("example.org", "widgets", "watch", "list"), Feature: "handled objects"},

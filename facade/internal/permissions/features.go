@@ -206,7 +206,7 @@ func (c *collector) addMetrics() {
 	} {
 		c.add(Need{
 			Rule: needed, Scope: WholeCluster, Feature: "metrics with authentication",
-			Without: "nobody can read the metrics",
+			Without: "all requests for the metrics are refused",
 		})
 	}
 }

@@ -135,9 +135,10 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served: kopf.dev,zalando.org [kopfpeerings][p][get list watch patch] peering []",
 				"served: kopf.dev,zalando.org [kopfpeerings/status][p][patch] peering []",
 			}},
-		"others": {"a Lease, reviews for metrics, cached reads and declared rules, each with the scope of its resources",
+		"others": {"a Lease, reviews, cached reads and declared rules, each with the scope of its resources",
 			permissions.PermissionInput{
-				LeaderElection: true, MetricsSecure: true, CachedReads: []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}},
+				LeaderElection: true, MetricsSecure: true,
+				CachedReads: []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}},
 				Declared: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/log", "nodes"},
 					Verbs: []string{"get"}}},
 			}, []string{

@@ -78,7 +78,8 @@ func TestAround(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{isReady: tc.ready, failure: tc.failure}
-			err := processOf(r).Around(t.Context(), commandline.RunFlags{Metrics: serving.Metrics{BindAddress: "8080"}}, func() error {
+			given := commandline.RunFlags{Metrics: serving.Metrics{BindAddress: "8080"}}
+			err := processOf(r).Around(t.Context(), given, func() error {
 				r.note("serve")
 				return nil
 			})

@@ -25,11 +25,11 @@ import (
 const metricsPath = "/metrics"
 
 const (
-	// A revoked token or permission is served for so long. Refusals are short, because people wait for a new permission.
+	// A revoked token or permission is served for so long. A refusal is short, as people wait for new permissions.
 	allowedFor, refusedFor = time.Minute, 10 * time.Second
 	// maxDecisions limits the memory. The rate of reviews keeps unknown tokens from displacing the known ones.
 	maxDecisions = 1000
-	// Everybody who reaches the port can cause reviews, so the API server gets few of them in a second.
+	// All clients that reach the port can cause reviews, so the API server gets few of them in a second.
 	reviewRate, reviewBurst = 5, 10
 	reviewTimeout           = 10 * time.Second
 )

@@ -107,7 +107,7 @@ func TestMetricsFilter(t *testing.T) {
 		"Allowed":      {"a permitted user reads the metrics", "Bearer reader", false, 200, "kopf_paused", 2},
 		"LowerCase":    {"the scheme has no case", "bearer  reader ", false, 200, "kopf_paused", 2},
 		"NoToken":      {"without a token, nothing is served or reviewed", "", false, 401, "need a bearer token", 0},
-		"EmptyToken":   {"an empty token is no token", "Bearer  ", false, 401, "need a bearer token", 0},
+		"EmptyToken":   {"an empty token counts as missing", "Bearer  ", false, 401, "need a bearer token", 0},
 		"Basic":        {"other schemes are refused", "Basic reader", false, 401, "need a bearer token", 0},
 		"UnknownToken": {"an invalid token is refused", "Bearer nobody", false, 401, "not valid", 1},
 		"NotAllowed":   {"a user without the permission is refused", "Bearer stranger", false, 403, `"stranger"`, 2},
