@@ -76,7 +76,7 @@ type metricsAccess struct {
 func MetricsFilter(log logr.Logger) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 		config = rest.CopyConfig(config)
-		config.QPS, config.Burst = reviewRate, reviewBurst
+		config.RateLimiter, config.QPS, config.Burst = nil, reviewRate, reviewBurst
 		tokens, err := authenticationclient.NewForConfigAndClient(config, client)
 		if err != nil {
 			return nil, fmt.Errorf("making a client for token reviews: %w", err)
