@@ -53,11 +53,13 @@ func TestWrongCommandLines(t *testing.T) {
 			[]string{"exclude each other", "run --help"},
 		},
 		"secure metrics": {
-			"metrics that are off cannot be secure", newCreationOperator(succeed), []string{"run", "--metrics-secure"}, 2,
+			"metrics that are off cannot be secure", newCreationOperator(succeed),
+			[]string{"run", "--metrics-secure"}, 2,
 			[]string{"the metrics are off: set --metrics-bind-address"},
 		},
 		"plain certificate": {
-			"a certificate without TLS is an error", newCreationOperator(succeed), []string{"--metrics-cert-dir", "x"}, 2,
+			"a certificate without TLS is an error", newCreationOperator(succeed),
+			[]string{"--metrics-cert-dir", "x"}, 2,
 			[]string{"add --metrics-secure"},
 		},
 		"missing certificate": {
@@ -67,7 +69,8 @@ func TestWrongCommandLines(t *testing.T) {
 		},
 		"elected manifests": {
 			"flags of the operator are checked", newCreationOperator(succeed),
-			[]string{"manifests", "--leader-elect", "--peering", "p"}, 2, []string{"excludes --standalone and --peering"},
+			[]string{"manifests", "--leader-elect", "--peering", "p"}, 2,
+			[]string{"excludes --standalone and --peering"},
 		},
 		"unknown flag": {
 			"an unknown flag is an error",
