@@ -52,6 +52,26 @@ func TestWrongCommandLines(t *testing.T) {
 			"run -A together with -n is an error", newCreationOperator(succeed), []string{"run", "-A", "-n", "a"}, 2,
 			[]string{"exclude each other", "run --help"},
 		},
+		"secure metrics": {
+			"metrics that are off cannot be secure", newCreationOperator(succeed),
+			[]string{"run", "--metrics-secure"}, 2,
+			[]string{"the metrics are off: set --metrics-bind-address"},
+		},
+		"plain certificate": {
+			"a certificate without TLS is an error", newCreationOperator(succeed),
+			[]string{"--metrics-cert-dir", "x"}, 2,
+			[]string{"add --metrics-secure"},
+		},
+		"missing certificate": {
+			"a certificate that cannot be read is an error", newCreationOperator(succeed),
+			[]string{"--metrics-bind-address=:0", "--metrics-secure", "--metrics-cert-dir", missing}, 2,
+			[]string{"--metrics-cert-dir: open ", "missing.yaml"},
+		},
+		"elected manifests": {
+			"flags of the operator are checked", newCreationOperator(succeed),
+			[]string{"manifests", "--leader-elect", "--peering", "p"}, 2,
+			[]string{"excludes --standalone and --peering"},
+		},
 		"unknown flag": {
 			"an unknown flag is an error",
 			newCreationOperator(succeed), []string{"--namspace", "a"}, 2,

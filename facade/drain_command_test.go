@@ -24,6 +24,8 @@ func TestDrainCommand(t *testing.T) {
 	widget("three", map[string]any{
 		"finalizers": []any{"test.example.org/finalizer"}, "deletionTimestamp": "2020-01-01T00:00:00Z",
 	})
+	server.Install(leases)
+	server.Put(leases, map[string]any{"metadata": map[string]any{"name": "mine", "namespace": "ops"}})
 	kubeconfig := serve(t, server)
 	for _, c := range []struct {
 		reason, args string
@@ -53,6 +55,12 @@ func TestDrainCommand(t *testing.T) {
 		{"deletions can be skipped", "drain -A -y --deletions skip", 0,
 			[]string{"handles each object as created"}},
 		{"nothing is left", "drain -A --check", 0, []string{`Nothing of operator "test.example.org" is left`}},
+		{"a check lists the Lease of the flag", "drain -A --check --leader-elect-id mine", 2,
+			[]string{"Lease ops/mine"}},
+		{"a released Lease shows that no process runs", "drain -A --leader-elect-id mine", 0,
+			[]string{"Nothing of the operator is left"}},
+		{"an invalid name of a Lease is an error", "drain -A --leader-elect-id a_b", 2,
+			[]string{"the name of a Lease"}},
 		{"the memory can be kept", "drain -A -y --keep-memory", 0, []string{"continues with it"}},
 	} {
 		args := append(strings.Fields(c.args), "--kubeconfig", kubeconfig)

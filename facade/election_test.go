@@ -263,7 +263,11 @@ func TestElectionAndPeers(t *testing.T) {
 					t.Errorf("with a peering object, the Lease is held by %q", holder)
 				}
 				c.end(high)
-				c.end(low)
+				log := c.end(low)
+				if strings.Contains(log, "acts without regard to others") ||
+					strings.Contains(log, "no peering object; a Lease decides which process acts") != late {
+					t.Errorf("without a peering object, the log says that the Lease decides:\n%s", log)
+				}
 			})
 		})
 	}

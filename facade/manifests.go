@@ -92,10 +92,25 @@ func (op *Operator) describeForManifests(
 		of.Peering = needed.Peering
 	}
 	of.Coordinated = needed.LeaderElection || of.Peering != ""
-	if given.Peering.Name != "" {
-		of.Args = append(of.Args, "--peering="+given.Peering.Name)
-	}
+	of.Args, of.MetricsSecure = append(of.Args, needsArguments(given)...), needed.MetricsSecure
 	return needed, of, printed, nil
+}
+
+// needsArguments returns the flags that change what the operator needs, except those with their defaults.
+func needsArguments(given commandline.RunFlags) (args []string) {
+	if name := given.Peering.Name; name != "" {
+		args = append(args, "--peering="+name)
+	}
+	if mode := given.Election.Mode; mode != commandline.ElectAuto {
+		args = append(args, "--leader-elect="+mode)
+	}
+	if id := given.Election.ID; id != "" {
+		args = append(args, "--leader-elect-id="+id)
+	}
+	if given.Metrics.Secure {
+		args = append(args, "--metrics-secure")
+	}
+	return args
 }
 
 // scopeArguments returns the flags that select the served namespaces as the settings and the flags of this command do.

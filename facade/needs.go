@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -63,8 +64,8 @@ func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.P
 	o := permissions.PermissionInput{
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,
 		Managed: s.values.Admission.Managed, Secret: s.values.Admission.asReviewSettings().KeptSecret(),
-		Declared:       op.needs,
-		LeaderElection: !peers.Standalone && !peers.Mandatory && peers.Name == "" && !given.Persistence.KopfFormats,
+		Declared: op.needs, MetricsSecure: op.flags.Metrics.Secure,
+		LeaderElection: program.ElectsInPod(op.coordinationSettings()),
 	}
 	for _, one := range plan {
 		o.Handlers = append(o.Handlers, permissions.HandlerNeeds(one))

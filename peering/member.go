@@ -63,6 +63,8 @@ type Member struct {
 	Notify func(peers []string)
 	// OnAnswer is called when [Membership.IsAnswered] becomes true. It must return quickly. It may be nil.
 	OnAnswer func()
+	// LeaseDecides is true if a Lease decides who acts while the record cannot be published. Log lines say so.
+	LeaseDecides bool
 	// Stealth omits log lines about keep-alives.
 	Stealth bool
 }

@@ -114,6 +114,10 @@ func (m *Membership) reportUnavailable(err error) {
 		}
 		logging.Warn(m.log, "Peering cannot be used any more; the operator stays paused", "until", until,
 			"reason", err.Error())
+	case apierrors.IsNotFound(err) && member.LeaseDecides:
+		m.log.Info("There is no peering object; a Lease decides which process acts until there is one")
+	case member.LeaseDecides:
+		m.log.Info("Peering cannot be used; a Lease decides which process acts until it can", "reason", err.Error())
 	case apierrors.IsNotFound(err):
 		m.log.Info("There is no peering object; the operator acts without regard to others until there is one")
 	default:

@@ -206,7 +206,7 @@ func (a *Attendance) searchKinds(ctx context.Context, namespaces []string) bool 
 		}
 		return false
 	case len(a.servedKinds) == 0 && a.isNewProblem(a.kind):
-		log.V(1).Info("Peering kinds are not there; the operator acts without regard to others", "resource", a.kind)
+		log.V(1).Info("Peering kinds are not there, so the operator has no peers", "resource", a.kind)
 	}
 	a.updatePlaces(ctx, namespaces)
 	return true

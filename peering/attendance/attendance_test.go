@@ -189,6 +189,7 @@ func TestRemovedObject(t *testing.T) {
 		message                                string
 	}{
 		"acting":    {false, false, false, true, true, "acts without regard to others"},
+		"elected":   {false, false, false, true, true, "a Lease decides which process acts"},
 		"paused":    {false, true, false, false, true, "or the records of its peers have ended"},
 		"rules":     {false, true, true, false, false, "the operator stays paused"},
 		"mandatory": {true, false, false, false, false, "Waiting for a peering that can be used"},
@@ -203,7 +204,9 @@ func TestRemovedObject(t *testing.T) {
 					status = peerStatus(int64(9))
 				}
 				createPeering(server, clusterPeeringResource, "", status)
-				o := startAttendance(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
+				o := startAttendance(t, server, peering.Member{
+					Mandatory: c.mandatory, KopfRules: c.rules, LeaseDecides: name == "elected",
+				})
 				defer o.stop()
 				time.Sleep(time.Minute)
 				o.requireState(t, "before the removal of the object", !c.pausing)

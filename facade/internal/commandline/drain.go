@@ -21,6 +21,7 @@ type drainer struct {
 	base      baseCommand
 	request   draining.Drain
 	peering   string // --peering
+	election  ElectionFlags
 	deletions string // --deletions
 	confirmed bool   // --yes
 }
@@ -46,6 +47,7 @@ func drainCommand(p Program, program string) *cobra.Command {
 	flags.StringVarP(
 		&d.peering, "peering", "P", "", "the `name` of the peering object; default: that of the settings",
 	)
+	d.election.addID(flags)
 	flags.BoolVar(&d.request.Check, "check", false, "list what would be removed, and change nothing")
 	flags.BoolVar(&d.request.KeepMemory, "keep-memory", false, "keep the annotations and fields on objects and "+
 		"children, so that an operator that is installed later continues with them")
@@ -74,10 +76,13 @@ func (d *drainer) checkFlags(cmd *cobra.Command) error {
 	if d.request.Check && d.request.Freeze {
 		return asUsageError(cmd, errors.New("--check and --freeze exclude each other: a check changes nothing"))
 	}
-	if d.peering == "" {
-		return nil
+	if d.peering != "" {
+		if err := checkPeering(cmd, d.peering); err != nil {
+			return err
+		}
 	}
-	return checkPeering(cmd, d.peering)
+	d.request.LeaseName = d.election.ID
+	return d.election.checkID(cmd)
 }
 
 // drain drains the cluster and prints the report.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -31,9 +32,14 @@ func (e *ElectionFlags) addFlags(cmd *cobra.Command) {
 			"there is a peering object",
 	)
 	flags.Lookup("leader-elect").NoOptDefVal = ElectAlways
+	e.addID(flags)
+}
+
+// addID adds the flag that names the Lease.
+func (e *ElectionFlags) addID(flags *pflag.FlagSet) {
 	flags.StringVar(
 		&e.ID, "leader-elect-id", "",
-		"the `name` of this Lease; default: the name of the operator, with a digest of its namespaces",
+		"the `name` of the Lease of the operator; default: its own name, with a digest of its namespaces",
 	)
 }
 
@@ -49,6 +55,11 @@ func (e *ElectionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) erro
 	default:
 		return asUsageError(cmd, fmt.Errorf("--leader-elect=%s: it is auto, true or false", e.Mode))
 	}
+	return e.checkID(cmd)
+}
+
+// checkID validates the name of the Lease.
+func (e *ElectionFlags) checkID(cmd *cobra.Command) error {
 	if e.ID == "" {
 		return nil
 	}

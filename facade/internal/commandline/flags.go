@@ -16,7 +16,7 @@ type runner struct {
 	base                   baseCommand
 	peering                peeringFlags
 	election               ElectionFlags
-	metricsBindAddress     string // --metrics-bind-address; "0" is off
+	metrics                metricsFlags
 	healthProbeBindAddress string // --health-probe-bind-address; "0" is off
 	inspection             Inspection
 	livenessURL            string                   // --liveness as given
@@ -29,10 +29,7 @@ func (r *runner) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	r.peering.addFlags(cmd)
 	r.election.addFlags(cmd)
-	flags.StringVar(
-		&r.metricsBindAddress, "metrics-bind-address", "0",
-		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
-	)
+	r.metrics.addFlags(flags)
 	flags.StringVar(
 		&r.healthProbeBindAddress, "health-probe-bind-address", "0",
 		"serve /healthz and /readyz at this `address`, such as :8081: whether the operator is stuck, and whether it "+
@@ -81,6 +78,9 @@ func (r *runner) checkFlags(cmd *cobra.Command) error {
 	err := r.peering.checkFlags(cmd)
 	if err == nil {
 		err = r.election.checkFlags(cmd, &r.peering)
+	}
+	if err == nil {
+		err = r.metrics.checkFlags(cmd)
 	}
 	if err != nil || r.livenessURL == "" {
 		return err

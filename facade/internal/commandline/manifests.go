@@ -27,7 +27,7 @@ type Manifests func(
 type manifestPrinter struct {
 	base    baseCommand
 	options manifests.Options
-	peering string // --peering
+	needs   needsFlags
 	ca      string // --ca-file
 	output  string // --output
 }
@@ -54,7 +54,7 @@ func (m *manifestPrinter) addFlags(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &m.options
 	m.base.addClusterFlags(flags)
 	m.base.scope.addFlags(flags, "the operator serves this `namespace`", "the operator serves the whole cluster")
-	flags.StringVarP(&m.peering, "peering", "P", "", "the `name` of the peering object that the operator requires")
+	m.needs.addFlags(cmd)
 	flags.StringVar(&o.Image, "image", "", "the container `image` of the operator")
 	flags.StringVar(
 		&o.Namespace, "operator-namespace", "",
@@ -105,12 +105,9 @@ func (m *manifestPrinter) printManifests(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	given := RunFlags{
-		Namespaces: m.base.scope.namespaces, HasScope: m.base.scope.isGiven(), Peering: PeeringFlags{Name: m.peering},
-	}
 	connect := func() (*rest.Config, error) { return m.base.logIn(settings) }
 	// Nothing is printed before all objects are known: kubectl must not apply a part of them.
-	files, hints, err := m.base.program.Manifests(cmd.Context(), given, m.options, connect)
+	files, hints, err := m.base.program.Manifests(cmd.Context(), m.needs.values(m.base.scope), m.options, connect)
 	if err != nil {
 		return err
 	}
@@ -206,10 +203,8 @@ func (m *manifestPrinter) checkFlags(cmd *cobra.Command) (err error) {
 	if err := m.options.Check(); err != nil {
 		return asUsageError(cmd, err)
 	}
-	if m.peering != "" {
-		if err := checkPeering(cmd, m.peering); err != nil {
-			return err
-		}
+	if err := m.needs.checkFlags(cmd); err != nil {
+		return err
 	}
 	if m.ca == "" {
 		return nil

@@ -20,8 +20,10 @@ type RunFlags struct {
 	Election   ElectionFlags
 	// Inspection configures the debug server.
 	Inspection Inspection
-	// MetricsBindAddress and Health are the addresses of these servers. Empty and "0" turn them off.
-	MetricsBindAddress, HealthProbeBindAddress string
+	// Metrics configures the server of the metrics.
+	Metrics serving.Metrics
+	// HealthProbeBindAddress is the address of the health probes. Empty and "0" turn the server off.
+	HealthProbeBindAddress string
 	// Cluster selects the kubeconfig.
 	Cluster serving.ClusterConfig
 }

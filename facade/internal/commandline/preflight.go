@@ -21,10 +21,10 @@ type Preflight func(
 
 // preflighter is the command that checks a cluster, with its flags.
 type preflighter struct {
-	base    baseCommand
-	peering string // --peering
-	as      string // --as
-	output  string // --output: text or json
+	base   baseCommand
+	needs  needsFlags
+	as     string // --as
+	output string // --output: text or json
 }
 
 // preflightCommand returns the command that checks whether a cluster has what the operator needs.
@@ -43,7 +43,7 @@ func preflightCommand(p Program, program string) *cobra.Command {
 	flags := cmd.Flags()
 	f.base.addClusterFlags(flags)
 	f.base.scope.addFlags(flags, "the operator serves this `namespace`", "the operator serves the whole cluster")
-	flags.StringVarP(&f.peering, "peering", "P", "", "the `name` of the peering object that the operator requires")
+	f.needs.addFlags(cmd)
 	flags.StringVar(
 		&f.as, "as", "", "check the permissions of this `user`, such as system:serviceaccount:NAMESPACE:NAME",
 	)
@@ -59,10 +59,7 @@ func (f *preflighter) checkFlags(cmd *cobra.Command) error {
 	if f.output != "text" && f.output != "json" {
 		return asUsageError(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", f.output))
 	}
-	if f.peering == "" {
-		return nil
-	}
-	return checkPeering(cmd, f.peering)
+	return f.needs.checkFlags(cmd)
 }
 
 // checkCluster makes the checks and prints the report.
@@ -91,10 +88,7 @@ func (f *preflighter) checkCluster(cmd *cobra.Command, _ []string) error {
 		config.Impersonate = rest.ImpersonationConfig{UserName: f.as}
 		namespace = serviceAccountNamespace(f.as)
 	}
-	given := RunFlags{
-		Namespaces: f.base.scope.namespaces, HasScope: f.base.scope.isGiven(), Peering: PeeringFlags{Name: f.peering},
-	}
-	report, err := f.base.program.Preflight(cmd.Context(), given, config, namespace)
+	report, err := f.base.program.Preflight(cmd.Context(), f.needs.values(f.base.scope), config, namespace)
 	if err != nil {
 		return err
 	}

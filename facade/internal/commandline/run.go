@@ -26,7 +26,7 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 	namespaces, said := r.base.scope.chooseNamespaces(settings.Namespaces)
 	given := RunFlags{
 		Namespaces: namespaces, HasScope: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
-		Election: r.election.values(&r.peering), Inspection: r.inspection, MetricsBindAddress: r.metricsBindAddress,
+		Election: r.election.values(&r.peering), Inspection: r.inspection, Metrics: r.metrics.Metrics,
 		HealthProbeBindAddress: r.healthProbeBindAddress, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
@@ -40,7 +40,7 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 			warnAboutScope(log)
 		}
 		return serving.Run(cmd.Context(), settings, serving.Options{
-			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, MetricsBindAddress: r.metricsBindAddress,
+			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, Metrics: r.metrics.Metrics,
 			HealthProbeBindAddress: r.healthProbeBindAddress,
 			Liveness:               r.livenessAddress, SetUp: operator.SetupWithManager,
 		})

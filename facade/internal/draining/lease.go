@@ -1,6 +1,7 @@
 package draining
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,9 +33,10 @@ func (l lease) String() string { return fmt.Sprintf("Lease %s/%s", l.namespace, 
 func (l lease) isHeld() bool { return l.holder != "" && l.expires.After(time.Now()) }
 
 // findLeases finds the Leases of the operator for the namespaces of the drain, in all namespaces of the cluster. The
-// name contains the name of the operator and a digest of the namespaces, so no other program has such a Lease.
+// default name contains the name of the operator and a digest of the namespaces, so no other program has such a Lease.
 func (r *run) findLeases(ctx context.Context) (found []lease, err error) {
-	name := election.LeaseName(r.Name, r.Namespaces.Texts(), r.Namespaces.LabelSelector())
+	name := cmp.Or(r.LeaseName,
+		election.LeaseName(r.Name, r.Namespaces.Texts(), r.Namespaces.LabelSelector()))
 	list, err := r.full.Resource(leaseResource).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
 	})

@@ -53,6 +53,8 @@ type Drain struct {
 
 	// Namespaces are the namespaces to drain; none means the whole cluster. Cluster-scoped objects are always included.
 	Namespaces namespaces.Patterns
+	// LeaseName is the name of the Lease, if it is not the default.
+	LeaseName string
 	// Check only lists, and changes nothing.
 	Check bool
 	// KeepMemory keeps the annotations and fields on objects, so that a later installation continues with them.

@@ -38,9 +38,14 @@ type values struct {
 	Peering                   string
 	Peerings                  []peering
 	Alerts, Dashboard         string
+	MetricsSecure             bool
+	Scraper, ScraperRole      string // the service account of Prometheus, and its ClusterRole
 	ImageChange               *imageChange
 	Files                     []string
 }
+
+// scraperSuffix ends the names of the objects with which Prometheus reads the metrics.
+const scraperSuffix = "-metrics-reader"
 
 // imageName is the image in a Deployment for kustomize, which replaces it.
 const imageName = "operator"
@@ -96,6 +101,8 @@ func (o ManifestInput) values(options Options, namespace string) (v values, err 
 		Service: o.Service.Name, ServicePort: o.ServicePort, CertManager: options.CertManager,
 		Certificate: o.Service.Name + "-certificate",
 		Peering:     quoted(o.Peering), Peerings: o.peerings(namespace),
+		MetricsSecure: o.MetricsSecure, Scraper: quoted(o.resourceName() + scraperSuffix),
+		ScraperRole: quoted(o.Name + scraperSuffix),
 	}
 	if options.Format == Kustomize {
 		v.ImageChange, v.Image = splitImage(options.Image), imageName

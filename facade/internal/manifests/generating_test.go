@@ -26,11 +26,15 @@ import (
 // hostile is a text that YAML and templates could take for something else.
 const hostile = "a: {{ .Values.image }} #\n- b"
 
+// scraper is the suffix of the objects for Prometheus.
+const scraper = "metrics-reader"
+
 // full is an operator with all parts.
 func full() (manifests.ManifestInput, manifests.Options) {
 	return manifests.ManifestInput{
 			Name: "widgets.example.org", Args: []string{"--all-namespaces"}, Peering: "widgets.example.org",
-			Coordinated: true, ExitTime: 67 * time.Second, Reviews: true, WebhookPort: 9443, ServicePort: 443,
+			Coordinated: true, MetricsSecure: true, ExitTime: 67 * time.Second,
+			Reviews: true, WebhookPort: 9443, ServicePort: 443,
 			Service:        types.NamespacedName{Namespace: "widgets-system", Name: "webhook"},
 			CertificateDir: "/certificate", Needs: []permissions.Need{
 				{Rule: rule("example.org", "widgets", "watch", "list"), Feature: "handled objects"},
@@ -231,6 +235,31 @@ func TestMemoryLimits(t *testing.T) {
 	share := soft.AsApproximateFloat64() / container.Resources.Limits.Memory().AsApproximateFloat64()
 	if err != nil || !isMebibytes || share < 0.85 || share > 0.9 {
 		t.Errorf("GOMEMLIMIT is %q, %.2f of the memory limit: want about 0.9", container.Env[at].Value, share)
+	}
+}
+
+// TestScraper shows that Prometheus reads metrics with authentication by a token for nothing else.
+func TestScraper(t *testing.T) {
+	o, options := full()
+	text := generate(t, o, options)["monitoring.yaml"]
+	all := objects(t, text)
+	role := all["ClusterRole <nil> widgets.example.org-metrics-reader\n"]
+	if d := cmp.Diff([]any{map[string]any{
+		"nonResourceURLs": []any{"/metrics"}, "verbs": []any{"get"},
+	}}, role["rules"]); d != "" {
+		t.Errorf("the service account may read metrics only (-want, +got):\n%s", d)
+	}
+	for _, one := range []string{
+		"scheme: https", "          name: widgets-operator-metrics-reader\n          key: token",
+		"kubernetes.io/service-account.name: widgets-operator-metrics-reader",
+	} {
+		if !strings.Contains(text, one) {
+			t.Errorf("Prometheus needs %q:\n%s", one, text)
+		}
+	}
+	o.MetricsSecure = false
+	if text := generate(t, o, options)["monitoring.yaml"]; strings.Contains(text, scraper) {
+		t.Errorf("metrics without authentication need no service account:\n%s", text)
 	}
 }
 

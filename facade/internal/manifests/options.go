@@ -110,6 +110,8 @@ type ManifestInput struct {
 	PeeringClusterwide bool
 	// Coordinated is true if several replicas agree on which of them acts.
 	Coordinated bool
+	// MetricsSecure is true if the metrics are served by HTTPS, and need a token.
+	MetricsSecure bool
 	// ExitTime is how long an exit takes at most.
 	ExitTime time.Duration
 	// Reviews is true if there are admission handlers. Service leads to them, if it is used, and WebhookPort is where

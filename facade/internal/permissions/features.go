@@ -195,6 +195,22 @@ func (c *collector) addElection() {
 	}
 }
 
+// addMetrics adds the needs of metrics with authentication.
+func (c *collector) addMetrics() {
+	if !c.operator.MetricsSecure {
+		return
+	}
+	for _, needed := range []rbacv1.PolicyRule{
+		rule("authentication.k8s.io", "tokenreviews", "create"),
+		rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+	} {
+		c.add(Need{
+			Rule: needed, Scope: WholeCluster, Feature: "metrics with authentication",
+			Without: "all requests for the metrics are refused",
+		})
+	}
+}
+
 // addDeclared adds the declared rules. A rule for several resources becomes one for each scope.
 func (c *collector) addDeclared() {
 	for _, declared := range c.operator.Declared {

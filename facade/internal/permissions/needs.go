@@ -42,6 +42,8 @@ type PermissionInput struct {
 	Secret  types.NamespacedName
 	// LeaderElection is true if a Lease in the namespace of the operator decides who acts.
 	LeaderElection bool
+	// MetricsSecure is true if the operator reviews the tokens and permissions of those who read its metrics.
+	MetricsSecure bool
 	// Declared are the rules that the user has declared, for requests of handlers.
 	Declared []rbacv1.PolicyRule
 }
@@ -110,6 +112,7 @@ func Needs(o PermissionInput, served []discovery.Resource) (needs []Need, unreso
 	c.addPeering()
 	c.addAdmission()
 	c.addElection()
+	c.addMetrics()
 	c.addDeclared()
 	return c.needs, c.unresolved
 }

@@ -300,6 +300,19 @@ func TestRequests(t *testing.T) {
 	if d := cmp.Diff(want, c.requests); d != "" {
 		t.Errorf("in two namespaces (-want, +got):\n%s", d)
 	}
+	c.requests, o.Namespaces = nil, nil
+	for i := range 300 {
+		o.Namespaces = append(o.Namespaces, namespaces.ParsePattern(fmt.Sprintf("n%d", i)))
+		c.grant(fmt.Sprintf("n%d", i), "* * *")
+	}
+	const skipped = "unknown: permission in 280 more namespaces []: the permissions are checked in 20 of the served " +
+		"namespaces: check others by -n, or grant the rules in the whole cluster"
+	if d := cmp.Diff([]string{skipped}, problems(t, c, o)); d != "" {
+		t.Errorf("in many namespaces (-want, +got):\n%s", d)
+	}
+	if n := len(c.requests); n != 24 {
+		t.Errorf("in many namespaces, 20 of them are reviewed: %d requests, want 24", n)
+	}
 }
 
 // TestUnreadable shows that everything that may not be read is unknown, and never a failure.

@@ -33,7 +33,11 @@ type permissionCheck struct {
 	operator CheckInput
 	granted  map[string]grantedRules // by namespace; "" is the whole cluster
 	matching []string                // namespaces that match the patterns; nil before they are listed
+	skipped  int                     // the number of served namespaces that are not checked
 }
+
+// maxNamespaces limits the served namespaces that are checked: each of them takes at least one request.
+const maxNamespaces = 20
 
 // rulesIn returns the rules of a namespace. Each is reviewed once.
 func (c *permissionCheck) rulesIn(ctx context.Context, namespace string) grantedRules {
@@ -130,6 +134,9 @@ func (c *permissionCheck) check(ctx context.Context, need permissions.Need) Find
 	if where[0] == "" && need.Scope == permissions.ServedNamespaces {
 		where = c.matchingNamespaces(ctx)
 	}
+	if len(where) > maxNamespaces {
+		c.skipped, where = max(c.skipped, len(where)-maxNamespaces), where[:maxNamespaces]
+	}
 	missing, lacking, err := c.missingAmong(ctx, need.Rule, where)
 	switch {
 	case err != nil:
@@ -144,6 +151,18 @@ func (c *permissionCheck) check(ctx context.Context, need permissions.Need) Find
 		finding.Fix = fixRule(ruleFor(need.Rule, missing), lacking)
 	}
 	return finding
+}
+
+// checkSkipped returns a finding if there are more namespaces than are checked.
+func (c *permissionCheck) checkSkipped() (findings []Finding) {
+	if c.skipped > 0 {
+		findings = append(findings, Finding{
+			Status: Unknown, Check: "permission", Subject: fmt.Sprintf("in %d more namespaces", c.skipped),
+			Problem: fmt.Sprintf("the permissions are checked in %d of the served namespaces", maxNamespaces),
+			Fix:     "check others by -n, or grant the rules in the whole cluster",
+		})
+	}
+	return findings
 }
 
 // missingAmong returns the requests that are not permitted in all of the namespaces, and the namespaces that lack any.

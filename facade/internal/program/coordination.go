@@ -183,7 +183,7 @@ func (c *Coordination) connectPeering(
 	options.MatchingNamespaces = live
 	// Peers wait for the running attempts of this operator, so its record contains their number.
 	member := by.ResolvedPeering.AsMember()
-	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
+	member.Busy, member.Idle, member.LeaseDecides = options.Gate.Busy, options.Gate.Idle, c.Elects(by)
 	// An operator that elects the leader by its peers must not lead without a peering object, so the object is
 	// mandatory. Both the engine's gate and the lock follow the membership.
 	if c.lock != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
@@ -136,7 +137,7 @@ func TestStartLine(t *testing.T) {
 		plan = append(plan, reconcilers.Registration{Selector: selector, Handler: h})
 	}
 	got := program.StartLine(plan, nil, "none", commandline.RunFlags{
-		MetricsBindAddress: ":8080", HealthProbeBindAddress: "0",
+		Metrics: serving.Metrics{BindAddress: ":8080"}, HealthProbeBindAddress: "0",
 		Inspection: commandline.Inspection{Address: "localhost:8082", Optional: true},
 	})
 	want := []any{

@@ -43,7 +43,7 @@ func StartLine(
 	}
 	// Servers that are off are left out.
 	for _, server := range []struct{ key, address, path string }{
-		{"metrics", given.MetricsBindAddress, "/metrics"},
+		{"metrics", given.Metrics.BindAddress, "/metrics"},
 		{"health", given.HealthProbeBindAddress, ""},
 		{"debug", given.Inspection.Address, ""},
 	} {

@@ -24,17 +24,19 @@ import (
 // --leader-elect=auto, this is the case in pods, but not for operators that must not wait for others, or that follow
 // the rules of Kopf.
 func (c *Coordination) Elects(by CoordinationSettings) bool {
-	if !c.HasOwnManager || c.Embedded || by.Peering.Mandatory {
+	return c.HasOwnManager && !c.Embedded && ElectsInPod(by) &&
+		(by.ElectionFlags.Mode == commandline.ElectAlways || c.podNamespace(by) != "")
+}
+
+// ElectsInPod reports the same for a program in a pod.
+func ElectsInPod(by CoordinationSettings) bool {
+	switch {
+	case by.Peering.Mandatory:
 		return false
-	}
-	switch by.ElectionFlags.Mode {
-	case commandline.ElectAlways:
+	case by.ElectionFlags.Mode == commandline.ElectAlways:
 		return true
-	case commandline.ElectAuto:
-		return !by.Peering.Standalone && !by.Peering.KopfRules && c.podNamespace(by) != ""
-	default:
-		return false
 	}
+	return by.ElectionFlags.Mode == commandline.ElectAuto && !by.Peering.Standalone && !by.Peering.KopfRules
 }
 
 // podNamespace returns the namespace of the pod, or "" outside of pods. A kubeconfig can select another cluster than

@@ -151,7 +151,7 @@ func (p Process) Run(ctx context.Context, given ResolvedRunSettings) error {
 		return err
 	}
 	options := serving.Options{
-		Name: p.Name, Log: given.Log, MetricsBindAddress: given.MetricsBindAddress,
+		Name: p.Name, Log: given.Log, Metrics: serving.Metrics{BindAddress: given.MetricsBindAddress},
 		HealthProbeBindAddress: given.HealthProbeBindAddress,
 		Cluster:                serving.ClusterConfig{Kubeconfig: given.Kubeconfig, Context: given.Context},
 		// Other operators in the process may have controllers of the same names.
@@ -170,7 +170,7 @@ func (p Process) Run(ctx context.Context, given ResolvedRunSettings) error {
 	}
 	// For the operator, the settings of Run are like flags.
 	p.Apply(commandline.RunFlags{
-		Inspection: given.inspectionSettings(), MetricsBindAddress: given.MetricsBindAddress,
+		Inspection: given.inspectionSettings(), Metrics: serving.Metrics{BindAddress: given.MetricsBindAddress},
 		HealthProbeBindAddress: given.HealthProbeBindAddress,
 		Cluster:                options.Cluster,
 	})

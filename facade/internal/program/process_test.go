@@ -43,7 +43,7 @@ func (r *recorder) Settings() (serving.ManagerSettings, error) {
 	}, nil
 }
 
-func (r *recorder) Apply(given commandline.RunFlags) { r.note("apply " + given.MetricsBindAddress) }
+func (r *recorder) Apply(given commandline.RunFlags) { r.note("apply " + given.Metrics.BindAddress) }
 func (r *recorder) UseClient(client.Client)          { r.note("client") }
 func (r *recorder) ExitTimeout() time.Duration       { return time.Hour }
 func (r *recorder) CleanUp(context.Context) error    { r.note("cleanup"); return nil }
@@ -78,7 +78,8 @@ func TestAround(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{isReady: tc.ready, failure: tc.failure}
-			err := processOf(r).Around(t.Context(), commandline.RunFlags{MetricsBindAddress: "8080"}, func() error {
+			given := commandline.RunFlags{Metrics: serving.Metrics{BindAddress: "8080"}}
+			err := processOf(r).Around(t.Context(), given, func() error {
 				r.note("serve")
 				return nil
 			})

@@ -9,7 +9,6 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -34,8 +33,10 @@ type Options struct {
 	Log logr.Logger
 	// Cluster selects the cluster of the login.
 	Cluster ClusterConfig
-	// MetricsBindAddress and Health are the addresses of the manager's servers. Empty and "0" turn a server off.
-	MetricsBindAddress, HealthProbeBindAddress string
+	// Metrics configures the server of the metrics.
+	Metrics Metrics
+	// HealthProbeBindAddress is the address of the health probes. Empty and "0" turn the server off.
+	HealthProbeBindAddress string
 	// Liveness is the address of the results of the probes; nil serves none.
 	Liveness *LivenessAddress
 	// Embedded is true if the process contains more than this operator. Other controllers may have the same names then.
@@ -92,7 +93,7 @@ func (o Options) runManager(ctx context.Context, to *credentials.Connection, opt
 func (o Options) managerOptions(settings ManagerSettings) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: settings.Scheme, Logger: o.Log,
-		Metrics:                 metricsserver.Options{BindAddress: cmp.Or(o.MetricsBindAddress, noAddress)},
+		Metrics:                 o.Metrics.serverOptions(o.Log.WithName(o.Name)),
 		HealthProbeBindAddress:  cmp.Or(o.HealthProbeBindAddress, noAddress),
 		WebhookServer:           settings.WebhookServer,
 		GracefulShutdownTimeout: ptr.To(AdditionalExitTime + max(0, settings.ExitTimeout)),

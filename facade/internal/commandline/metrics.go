@@ -1,0 +1,57 @@
+package commandline
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+)
+
+// metricsFlags are the flags of the metrics endpoint.
+type metricsFlags struct {
+	serving.Metrics
+}
+
+// addFlags adds the flags.
+func (m *metricsFlags) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(
+		&m.BindAddress, "metrics-bind-address", "0",
+		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
+	)
+	addMetricsSecure(flags, &m.Secure)
+	flags.StringVar(
+		&m.CertDir, "metrics-cert-dir", "", "the `folder` with tls.crt and tls.key for --metrics-secure; changes are "+
+			"read; default: a self-signed certificate",
+	)
+}
+
+// addMetricsSecure adds the flag that run shares with the commands that prepare the cluster for it.
+func addMetricsSecure(flags *pflag.FlagSet, value *bool) {
+	flags.BoolVar(
+		value, "metrics-secure", false,
+		"serve the metrics by HTTPS, to clients whose bearer token may get the path /metrics",
+	)
+}
+
+// checkFlags validates the flags. Without the files, the server would use a self-signed certificate.
+func (m *metricsFlags) checkFlags(cmd *cobra.Command) error {
+	switch {
+	case m.Secure && m.IsOff():
+		return asUsageError(cmd, errors.New("--metrics-secure: the metrics are off: set --metrics-bind-address"))
+	case m.CertDir == "":
+		return nil
+	case !m.Secure:
+		return asUsageError(cmd, errors.New("--metrics-cert-dir: the metrics are served without TLS: add "+
+			"--metrics-secure"))
+	}
+	_, err := tls.LoadX509KeyPair(filepath.Join(m.CertDir, "tls.crt"), filepath.Join(m.CertDir, "tls.key"))
+	if err != nil {
+		return asUsageError(cmd, fmt.Errorf("--metrics-cert-dir: %w", err))
+	}
+	return nil
+}
