@@ -38,10 +38,10 @@ func auditedRequests(user string) (total int, refused []string) {
 	GinkgoHelper()
 	for line := range strings.Lines(string(contentOf(auditFile))) {
 		var entry struct {
-			User           struct{ Username string }
-			Verb           string
-			RequestURI     string
-			Annotations    map[string]string
+			User        struct{ Username string }
+			Verb        string
+			RequestURI  string
+			Annotations map[string]string
 		}
 		if !strings.Contains(line, user) || !strings.HasSuffix(line, "\n") { // the last line may be incomplete
 			continue

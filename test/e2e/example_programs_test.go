@@ -38,8 +38,8 @@ var exampleProgramNotes = map[string]exampleProgram{
 	"tasks/own-storage":    {skipped: "it needs a database server"},
 }
 
-// examplePrograms returns all examples, or those that the variable EXAMPLES names. Without the variable, it returns none:
-// playing all of them takes long.
+// examplePrograms returns all examples, or those that the variable EXAMPLES names. Without the variable, it returns
+// none: playing all of them takes long.
 func examplePrograms() (all []exampleProgram) {
 	wanted := os.Getenv("EXAMPLES")
 	if wanted == "" {

@@ -111,7 +111,8 @@ var _ = Describe("The command manifests", func() {
 		It("grants "+example+" what it needs, and nothing else", func(ctx context.Context) {
 			install(filepath.Join(folder, "crd.yaml"))
 			ns := namespace(ctx)
-			rights := grantGenerated(ctx, generated(ctx, folder, "-n", ns, "--operator-namespace", ns, "--only", "rbac"))
+			objects := generated(ctx, folder, "-n", ns, "--operator-namespace", ns, "--only", "rbac")
+			rights := grantGenerated(ctx, objects)
 			r := exampleRun{
 				folder: folder, namespace: ns, env: []string{"KUBECONFIG=" + userOf(ctx, rights.user, nil)},
 				args: []string{"-n", ns}, beforeExit: func() {},
