@@ -87,7 +87,7 @@ func register(op *kopf.Operator, c *cloud.Cloud) {
 	nodes.OnEvent("role", giveRole)
 	namespaces.On("security", kopf.CreateUpdateResume(), secure)
 
-	// What the handlers do by Client, for the command manifests.
+	// The requests of handlers by Client, for the command manifests.
 	op.Needs(
 		allow("", []string{"namespaces", "secrets", "configmaps"}, "get", "create", "patch", "delete"),
 		allow("", []string{"nodes"}, "get", "list", "create", "patch", "delete"),

@@ -38,7 +38,7 @@ func newOperator() *kopf.Operator {
 
 	kopf.For(op, &corev1.PersistentVolumeClaim{}).When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
 
-	// What release does by Client, for the command manifests.
+	// The request of release by Client, for the command manifests.
 	op.Needs(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
 	return op
 }

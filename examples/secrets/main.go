@@ -41,7 +41,7 @@ func register(op *kopf.Operator) {
 	sources.When(isShared).OnField("refresh", "data", d.refresh, retryPolicy)
 	namespaces.OnEvent("follow", d.follow)
 
-	// What the handlers do by Client, for the command manifests.
+	// The requests of handlers by Client, for the command manifests.
 	op.Needs(
 		rbacv1.PolicyRule{
 			APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"},

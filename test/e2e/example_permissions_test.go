@@ -36,7 +36,7 @@ func (e exampleProgram) playPermitted(ctx context.Context) string {
 	e.installKinds()
 	ns := namespace(ctx)
 	args := append(e.arguments(ns), "--operator-namespace", ns, "--only", "rbac", "--kubeconfig", kubeconfigPath())
-	rights := grantGenerated(ctx, printed(ctx, e.folder, append(args, e.flags...)...))
+	rights := grantGenerated(ctx, printed(ctx, e.folder, args...))
 	r := exampleRun{
 		folder: e.folder, namespace: ns, env: []string{"KUBECONFIG=" + userOf(ctx, rights.user, nil)},
 		args: e.arguments(ns), beforeExit: func() {},
