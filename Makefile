@@ -11,6 +11,7 @@ STORMS     ?= 500
 COURSES    ?= all
 CHAOS      ?= 5m
 LIFETIME   ?= 15s
+EXAMPLES   ?= all
 SEED       ?=
 TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
@@ -312,6 +313,12 @@ EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -r
 EXPLORE_chaos   = assets=$$($(CONTROLPLANE) assets); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
 	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
+# The specs of EXAMPLES in test/e2e. The end of the output has the figures of each example.
+EXPLORE_EXAMPLES = assets=$$($(CONTROLPLANE) assets); \
+	KUBEBUILDER_ASSETS="$$assets" EXAMPLES='$(EXAMPLES)' SEED='$(SEED)' \
+	$(GO) test -timeout 6h -count 1 -v ./test/e2e -ginkgo.timeout 6h -ginkgo.focus
+EXPLORE_permissions = $(EXPLORE_EXAMPLES) 'Every example under its generated permissions'
+EXPLORE_election    = $(EXPLORE_EXAMPLES) 'Two processes of every example'
 EXPLORE_fuzz    = grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
 	while read -r folder name; do \
 		printf '== %s in %s for %s\n' "$$name" "$$folder" '$(FUZZTIME)'; \
@@ -321,14 +328,16 @@ EXPLORE_fuzz    = grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . |
 
 define EXPLORE_NAMES
 Choose one with "make explore NAME=...":
-  courses  kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each
-  storms   STORMS random histories of one object: edits, kills, refusals, lost answers; forged memory
-  chaos    kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf; SEED repeats it
-  fuzz     every fuzz test for FUZZTIME
+  courses      kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each
+  storms       STORMS random histories of one object: edits, kills, refusals, lost answers; forged memory
+  chaos        kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf; SEED repeats it
+  permissions  every example, or EXAMPLES=name,name, under its generated RBAC, and without one rule of it
+  election     two processes of every example, or of EXAMPLES, elected, killed, frozen and replaced; SEED repeats it
+  fuzz         every fuzz test for FUZZTIME
 endef
 
 .PHONY: explore
-explore: gotestsum ## Look for failures in one way, the NAME: courses, storms, chaos or fuzz. Without a name, it describes them.
+explore: gotestsum ## Look for failures in one way, the NAME. Without a name, it describes them.
 	@set -e; $(or $(EXPLORE_$(NAME)),$(info $(EXPLORE_NAMES))exit 2)
 
 .PHONY: mutants

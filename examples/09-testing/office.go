@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -42,6 +43,17 @@ func newOperator(p post, settings ...kopf.Settings) *kopf.Operator {
 	examples.On("letter", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, o.letter, kopf.Retries(5))
 	examples.OnDelete("farewell", o.farewell)
 	examples.Timer("reminder", 24*time.Hour, o.reminder, kopf.InitialDelay(24*time.Hour))
+	// What Ensure does with the ConfigMaps, for the command manifests.
+	op.Needs(
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"get", "create", "patch", "delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"kopf.dev"}, Resources: []string{"kopfexamples/finalizers"},
+			Verbs: []string{"update"},
+		},
+	)
 	return op
 }
 

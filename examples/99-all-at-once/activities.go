@@ -18,10 +18,8 @@ func begin(ctx context.Context, s *kopf.Activity) error {
 	if err != nil {
 		return err
 	}
-	s.Settings.Admission = kopf.AdmissionSettings{
-		Managed: "all.kopf.dev", URL: "https://" + listener.Addr().String(), SelfSigned: true,
-		Port: listener.Addr().(*net.TCPAddr).Port, //nolint:errcheck // it is one
-	}
+	s.Settings.Admission.URL = "https://" + listener.Addr().String()
+	s.Settings.Admission.Port = listener.Addr().(*net.TCPAddr).Port //nolint:errcheck // it is one
 	log.FromContext(ctx).Info("Begins", "namespaces", s.Settings.Namespaces)
 	return listener.Close()
 }

@@ -28,6 +28,9 @@ type operator struct {
 func main() {
 	op := kopf.New("all.kopf.dev", kopf.Settings{
 		Execution: kopf.ExecutionSettings{DefaultBackoff: 5 * time.Second},
+		Admission: kopf.AdmissionSettings{ // begin replaces the URL
+			Managed: "all.kopf.dev", URL: "https://localhost:9443", SelfSigned: true,
+		},
 	})
 	register(op)
 	kopf.Main(op)

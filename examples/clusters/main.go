@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,6 +86,19 @@ func register(op *kopf.Operator, c *cloud.Cloud) {
 	pools.On("nodes", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), o.scale, retryPolicy)
 	nodes.OnEvent("role", giveRole)
 	namespaces.On("security", kopf.CreateUpdateResume(), secure)
+
+	// The requests of handlers by Client, for the command manifests.
+	op.Needs(
+		allow("", []string{"namespaces", "secrets", "configmaps"}, "get", "create", "patch", "delete"),
+		allow("", []string{"nodes"}, "get", "list", "create", "patch", "delete"),
+		allow("", []string{"nodes/status"}, "patch"),
+		allow("clusters.example.org", []string{"nodepools"}, "get", "create", "patch", "delete"),
+		allow("clusters.example.org", []string{"clusters/finalizers"}, "update"),
+	)
+}
+
+func allow(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
 // registerChanges registers the handlers in the order in which they are called. Handlers that depend on others read

@@ -5,6 +5,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/database-statefulset/api/v1"
@@ -34,5 +35,11 @@ func newOperator() *kopf.Operator {
 	// A change of other fields does not call it.
 	dbs.On("server", kopf.CreateUpdateResume(), server, kopf.InField("spec.version"))
 	kopf.OnChild(dbs, "availability", availability)
+
+	// What Ensure does with the other kinds, for the command manifests.
+	op.Needs(rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"secrets", "persistentvolumeclaims"},
+		Verbs: []string{"get", "create", "patch", "delete"},
+	})
 	return op
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,9 @@ func newOperator() *kopf.Operator {
 	kopf.OnChild(owners, "report", report)
 
 	kopf.For(op, &corev1.PersistentVolumeClaim{}).When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
+
+	// The request of release by Client, for the command manifests.
+	op.Needs(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
 	return op
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -39,4 +40,15 @@ func register(op *kopf.Operator) {
 	isShared := func(_ context.Context, s *corev1.Secret) bool { return d.shares.Has(keyOf(s)) }
 	sources.When(isShared).OnField("refresh", "data", d.refresh, retryPolicy)
 	namespaces.OnEvent("follow", d.follow)
+
+	// The requests of handlers by Client, for the command manifests.
+	op.Needs(
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"},
+			Verbs: []string{"get", "create", "patch", "deletecollection"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get", "patch"},
+		},
+	)
 }

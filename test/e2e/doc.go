@@ -4,5 +4,8 @@
 // It is separate from the package tests because it needs a control plane and uses only public interfaces: the facade,
 // the API, and process signals. KUBEBUILDER_ASSETS names the folder with etcd and kube-apiserver; make test sets it.
 //
+// With the variable EXAMPLES, which make explore sets, it also plays every example under its generated permissions, and
+// as two processes that elect one of them.
+//
 // Neighbours: test/e2e/api has the Go types; test/e2e/operator is the program that is killed.
 package e2e

@@ -215,12 +215,16 @@ func install(crds string) {
 // run starts a program with its own credentials. It is killed at the end of the spec at the latest.
 func run(program string, env []string, args ...string) *gexec.Session {
 	GinkgoHelper()
-	command := exec.Command(program, args...)
-	command.Env = append(append(os.Environ(), "KUBECONFIG="+kubeconfigPath()), env...)
-	session, err := gexec.Start(command, GinkgoWriter, GinkgoWriter)
+	session, err := startProcess(program, env, args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { session.Kill().Wait() })
 	return session
+}
+
+func startProcess(program string, env []string, args ...string) (*gexec.Session, error) {
+	command := exec.Command(program, args...)
+	command.Env = append(append(os.Environ(), "KUBECONFIG="+kubeconfigPath()), env...)
+	return gexec.Start(command, GinkgoWriter, GinkgoWriter)
 }
 
 func read(file, ns string) *unstructured.Unstructured {

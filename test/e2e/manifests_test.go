@@ -2,30 +2,34 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
 // generated returns the objects that an example prints by the command manifests.
-func generated(ctx context.Context, folder string, args ...string) (all []*unstructured.Unstructured) {
+func generated(ctx context.Context, folder string, args ...string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	command := exec.CommandContext(ctx, build(folder), append([]string{
-		"manifests", "--crds", filepath.Join(folder, "crd.yaml"), "--kubeconfig", "/nowhere",
-	}, args...)...)
+	offline := []string{"--crds", filepath.Join(folder, "crd.yaml"), "--kubeconfig", "/nowhere"}
+	return printed(ctx, folder, append(offline, args...)...)
+}
+
+// printed returns the objects that the command manifests of a program prints.
+func printed(ctx context.Context, folder string, args ...string) (all []*unstructured.Unstructured) {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, build(folder), append([]string{"manifests"}, args...)...)
+	command.Stderr = GinkgoWriter
 	out, err := command.Output()
 	Expect(err).NotTo(HaveOccurred())
 	if len(out) == 0 {
@@ -45,25 +49,59 @@ func documents(text string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// forbiddenRequests matches the counter of refused requests in the metrics of a program.
-var forbiddenRequests = regexp.MustCompile(`(?m)^rest_client_requests_total\{code="403".*\} (\d+)$`)
+// generatedRights are the permissions of an operator in a cluster.
+type generatedRights struct {
+	user  string // the service account
+	roles []*unstructured.Unstructured
+}
 
-// countForbidden returns how many requests of a program the API server has refused.
-func countForbidden(address string) (count int, err error) {
-	response, err := http.Get("http://" + address + "/metrics") //nolint:noctx // it is local
-	if err != nil {
-		return 0, err
+// grantGenerated applies service accounts, roles and bindings.
+func grantGenerated(ctx context.Context, objects []*unstructured.Unstructured) (granted generatedRights) {
+	GinkgoHelper()
+	for _, object := range objects {
+		// Other specs apply a ClusterRole of this name, too.
+		applied := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
+		Expect(api.Apply(ctx, applied, client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
+		switch object.GetKind() {
+		case "ServiceAccount":
+			granted.user = "system:serviceaccount:" + object.GetNamespace() + ":" + object.GetName()
+		case "Role", "ClusterRole":
+			granted.roles = append(granted.roles, object)
+		}
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || !strings.Contains(string(text), `rest_client_requests_total{code="20`) {
-		return 0, fmt.Errorf("the metrics have no requests: %w", err)
+	return granted
+}
+
+// omit removes the rules for a resource, and waits until the API server applies the change.
+func (g generatedRights) omit(ctx context.Context, ns, resource string) {
+	GinkgoHelper()
+	var removed []rbacv1.PolicyRule
+	for _, role := range g.roles {
+		var reduced rbacv1.ClusterRole // a Role has the same fields
+		Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, &reduced)).To(Succeed())
+		reduced.Rules = slices.DeleteFunc(reduced.Rules, func(rule rbacv1.PolicyRule) bool {
+			isIt := slices.Contains(rule.Resources, resource)
+			if isIt {
+				removed = append(removed, rule)
+			}
+			return isIt
+		})
+		changed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&reduced)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(api.Update(ctx, &unstructured.Unstructured{Object: changed})).To(Succeed())
 	}
-	for _, found := range forbiddenRequests.FindAllSubmatch(text, -1) {
-		number, _ := strconv.Atoi(string(found[1]))
-		count += number
-	}
-	return count, nil
+	Expect(removed).NotTo(BeEmpty(), "there is no rule for "+resource)
+	name, subresource, _ := strings.Cut(resource, "/")
+	Eventually(func() bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: g.user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: ns, Verb: removed[0].Verbs[0],
+				Group: removed[0].APIGroups[0], Resource: name, Subresource: subresource,
+			},
+		}}
+		Expect(api.Create(ctx, review)).To(Succeed())
+		return review.Status.Allowed
+	}).Should(BeFalse(), "without "+resource)
 }
 
 var _ = Describe("The command manifests", func() {
@@ -71,46 +109,22 @@ var _ = Describe("The command manifests", func() {
 		folder := filepath.Join("..", "..", "examples", example)
 		It("grants "+example+" what it needs, and nothing else", func(ctx context.Context) {
 			install(filepath.Join(folder, "crd.yaml"))
-			ns, address, forbidden := namespace(ctx), freeAddress(), 0
-			var account string
-			var role *unstructured.Unstructured
-			for _, object := range generated(ctx, folder, "-n", ns, "--operator-namespace", ns, "--only", "rbac") {
-				// Other specs apply a ClusterRole of this name, too.
-				applied := client.ApplyConfigurationFromUnstructured(object)
-				Expect(api.Apply(ctx, applied, client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
-				switch object.GetKind() {
-				case "ServiceAccount":
-					account = object.GetName()
-				case "Role":
-					role = object
-				}
-			}
+			ns := namespace(ctx)
+			objects := generated(ctx, folder, "-n", ns, "--operator-namespace", ns, "--only", "rbac")
+			rights := grantGenerated(ctx, objects)
 			r := exampleRun{
-				folder: folder, namespace: ns,
-				env:  []string{"KUBECONFIG=" + userOf(ctx, "system:serviceaccount:"+ns+":"+account, nil)},
-				args: []string{"-n", ns, "--metrics-bind-address", address},
-				beforeExit: func() {
-					count, err := countForbidden(address)
-					Expect(err).NotTo(HaveOccurred())
-					forbidden += count
-				},
+				folder: folder, namespace: ns, env: []string{"KUBECONFIG=" + userOf(ctx, rights.user, nil)},
+				args: []string{"-n", ns}, beforeExit: func() {},
 			}
 			r.play(ctx, steps(filepath.Join(folder, "expected.txt")))
-			Expect(forbidden).To(BeZero(), "the permissions suffice for everything that the example does")
+			total, refused := auditedRequests(rights.user)
+			Expect(total).To(BeNumerically(">", 0))
+			Expect(refused).To(BeEmpty(), "the permissions suffice for everything that the example does")
 
-			var reduced rbacv1.Role
-			Expect(api.Get(ctx, client.ObjectKeyFromObject(role), &reduced)).To(Succeed())
-			for i, rule := range reduced.Rules {
-				if strings.Join(rule.Resources, " ") == omitted {
-					reduced.Rules = append(reduced.Rules[:i], reduced.Rules[i+1:]...)
-					break
-				}
-			}
-			Expect(reduced.Rules).NotTo(BeEmpty())
-			Expect(api.Update(ctx, &reduced)).To(Succeed())
+			rights.omit(ctx, ns, omitted)
 			run(build(folder), r.env, r.args...)
 			create(ctx, read(filepath.Join(folder, "object.yaml"), ns))
-			Eventually(countForbidden).WithArguments(address).Should(BeNumerically(">", 0), "without "+omitted)
+			Eventually(refusedRequests).WithArguments(rights.user).ShouldNot(BeEmpty(), "without "+omitted)
 		})
 	}
 

@@ -23,6 +23,8 @@ var (
 	config      *rest.Config
 	api         client.Client
 	apiWarnings = &warnings{} // the warnings sent to api
+	// serverFolder has the certificates and the audit log of the API server.
+	serverFolder string
 )
 
 // waitTimeout is enough for a very slow machine; specs end as soon as their condition holds.
@@ -44,6 +46,11 @@ var _ = BeforeSuite(func() {
 	if suite, _ := GinkgoConfiguration(); len(suite.FocusStrings) == 0 {
 		ahead = append(examples(), operatorFolder) // the whole suite needs all of them
 	}
+	for _, one := range examplePrograms() {
+		if one.skipped == "" {
+			ahead = append(ahead, one.folder)
+		}
+	}
 	Expect(buildAhead(ahead...)).To(Succeed())
 	GinkgoWriter.Println("starting etcd and kube-apiserver")
 	environment = &envtest.Environment{
@@ -55,6 +62,11 @@ var _ = BeforeSuite(func() {
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout,
 	}
 	var err error
+	serverFolder, err = os.MkdirTemp("", "e2e-kube-apiserver-")
+	Expect(err).NotTo(HaveOccurred())
+	server := environment.ControlPlane.GetAPIServer()
+	server.CertDir = serverFolder // the certificates of users stay valid when the API server is started again
+	Expect(auditRequests(server, serverFolder)).To(Succeed())
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	config.QPS = -1
@@ -70,4 +82,5 @@ var _ = AfterSuite(func() {
 	if environment != nil {
 		Expect(environment.Stop()).To(Succeed())
 	}
+	Expect(os.RemoveAll(serverFolder)).To(Succeed())
 })
