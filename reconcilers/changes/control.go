@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
@@ -42,7 +41,7 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 	if seen.pause, err = h.PauseOf(o.body); err != nil {
 		p.logIgnored(ctx, err)
 	}
-	annotations := annotationsOf(o.body)
+	annotations := patching.AnnotationsOf(o.body)
 	key := keys.ControlKey(h.Prefix, o.body, keys.HandleNow)
 	value, _ := annotations[key].(string)
 	request, err := controls.ParseRequest(value)
@@ -57,7 +56,7 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 		p.memory.answeredRequest = ""
 	}
 	// Without the list, the failures are not known; a malformed list must not block the object.
-	seen.failures, err = controls.ParseFailures(annotationsOf(o.ownBody)[o.failuresKey()])
+	seen.failures, err = controls.ParseFailures(patching.AnnotationsOf(o.ownBody)[o.failuresKey()])
 	if err != nil {
 		p.logIgnored(ctx, fmt.Errorf("annotation %s: %w", o.failuresKey(), err))
 	}
@@ -88,7 +87,7 @@ func (p *pass) replaceCause(seen *observation, observed cause.Observation) {
 	case !seen.isRequested(), c.Gone, c.Deleting, c.Paused:
 		return
 	// An edit was reverted that some handlers have seen: they must see the revert first.
-	case idle && seen.interimEssence != nil && !diff.Equal(essenceValue(seen.interimEssence), essenceValue(c.New)):
+	case idle && seen.interimEssence != nil && !cause.EqualEssences(seen.interimEssence, c.New):
 		return
 	case seen.request.Mode == controls.All && c.Reason != cause.Create:
 		observed.Old = nil
@@ -187,22 +186,18 @@ func (p *pass) beginRequest(ctx context.Context, seen *observation, wanted inter
 // The answer shows the next round that this was done.
 func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
 	o, patch := &p.object, patching.Patch{Merge: map[string]any{}}
-	purge := func(ids ...string) (err error) {
-		for _, id := range ids {
-			if err == nil {
-				err = execution.PurgeRecord(p.handling.Progress, patch.Merge, o.storageBody, id)
-			}
-			delete(p.memory.unstoredRecords, id)
-		}
-		return err
-	}
 	all := seen.replacesCause || seen.request.Mode == controls.All
 	for _, h := range seen.state.AllStates() {
 		if !all && h.Success {
 			continue
 		}
-		if err := o.ignoreIfDeleting(ctx, purge(append([]string{h.ID}, h.Subrefs...)...)); err != nil {
+		ids := slices.Concat([]string{h.ID}, h.Subrefs)
+		err := execution.PurgeRecords(p.handling.Progress, patch.Merge, o.storageBody, ids)
+		if err := o.ignoreIfDeleting(ctx, err); err != nil {
 			return err
+		}
+		for _, id := range ids {
+			delete(p.memory.unstoredRecords, id)
 		}
 	}
 	if all {
@@ -219,7 +214,7 @@ func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
 // answerRequest adds the answer to the last write of a change, or the note that the request is being handled to an
 // earlier one.
 func (o *object) answerRequest(patch *patching.Patch, seen *observation, finished bool) {
-	answer, _ := annotationsOf(o.body)[o.answerKey()].(string)
+	answer, _ := patching.AnnotationsOf(o.body)[o.answerKey()].(string)
 	switch {
 	case seen.isRequested() && finished:
 		o.setAnnotation(patch, o.answerKey(), seen.request.Value)
@@ -233,7 +228,7 @@ func (o *object) answerRequest(patch *patching.Patch, seen *observation, finishe
 
 // hasAnswered reports whether the object has the answer to the request.
 func (o *object) hasAnswered(request controls.RunRequest) bool {
-	return annotationsOf(o.body)[o.answerKey()] == request.Value
+	return patching.AnnotationsOf(o.body)[o.answerKey()] == request.Value
 }
 
 // setAnnotation adds an annotation to the patch; nil removes it.

@@ -17,7 +17,7 @@ func (o *object) failuresKey() string { return o.handling.failuresKey(o.storageB
 
 // failuresKey returns the key of the failed handlers on the object.
 func (h *ChangeHandling) failuresKey(body map[string]any) string {
-	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.annotations.Bound, keys.FailedHandlers))
+	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.Bound, keys.FailedHandlers))
 }
 
 // isOwnID reports whether the id is that of the handler or of one of its sub-handlers.
@@ -57,8 +57,8 @@ func (p *pass) recordFailures(handled *outcomes, patch *patching.Patch) error {
 		return nil
 	}
 	// The list is not worth a refused write.
-	key, used := o.failuresKey(), storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
-	if annotationsOf(o.storageBody)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
+	key, used := o.failuresKey(), o.annotationsSize(patch)
+	if patching.AnnotationsOf(o.storageBody)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
 		o.setAnnotation(patch, key, text)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (o *outcomes) callsHandler(id string) bool {
 
 // removeFailures adds the removal of the list to the patch, if the object has it.
 func (o *object) removeFailures(patch *patching.Patch) {
-	if key := o.failuresKey(); annotationsOf(o.storageBody)[key] != nil {
+	if key := o.failuresKey(); patching.AnnotationsOf(o.storageBody)[key] != nil {
 		o.setAnnotation(patch, key, nil)
 	}
 }

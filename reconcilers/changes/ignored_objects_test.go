@@ -8,7 +8,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // idleBackground is a background without any tasks.
@@ -54,7 +53,7 @@ func TestLeavesAlone(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := &changes.ChangeHandling{
-				HandledKind:    kind.HandledKind{Settings: settings.Settings{Finalizer: finalizer}},
+				HandledKind:    kind.HandledKind{Settings: kind.Settings{Finalizer: finalizer}},
 				InterimStorage: changes.NewInterimStorage(prefix, ""),
 			}
 			if tc.with != nil {

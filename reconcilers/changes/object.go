@@ -106,7 +106,7 @@ func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDec
 	o.statusRefusal, o.restoredFields = result.StatusRefusal, result.RestoredFields
 	latest := newerBody(fresh, result.Body)
 	o.acceptState(withText(latest, result.Answer), result.Released)
-	o.noteStored(annotationsOf(patch.Merge))
+	o.noteStored(patching.AnnotationsOf(patch.Merge))
 	return err
 }
 
@@ -198,13 +198,6 @@ func newerBody(read, answered map[string]any) map[string]any {
 	return answered
 }
 
-// annotationsOf returns the annotations of a body, which can be malformed.
-func annotationsOf(body map[string]any) map[string]any {
-	metadata, _ := body["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return annotations
-}
-
 // readRecords reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
 func (o *object) readRecords(ctx context.Context) (*execution.State, error) {
 	h := o.handling
@@ -240,7 +233,7 @@ func (o *object) readRecord(ctx context.Context, id string) (*progress.Record, e
 // too.
 func (o *object) isBound() bool {
 	return o.handling.BoundTo != "" &&
-		annotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
+		patching.AnnotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
 }
 
 // hasLostRecords reports whether all records are missing that our last write left.
@@ -279,11 +272,11 @@ func (o *object) ignoreIfDeleting(ctx context.Context, err error) error {
 // separateForeignMemory removes from own the memory that was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
 	o.storageBody, o.ownBody, o.foreign, o.essence = o.body, o.body, nil, nil
-	owner, bound := annotationsOf(o.body)[o.handling.bindingKey(o.body)].(string)
+	owner, bound := patching.AnnotationsOf(o.body)[o.handling.bindingKey(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.ObjectUID(o.body) {
 		return nil
 	}
-	if o.handling.InterimStorage.annotations.Bound != "" && o.memory.losses != nil {
+	if o.handling.InterimStorage.Bound != "" && o.memory.losses != nil {
 		// The copy has replaced our memory, and would do so again: store ours under different keys.
 		o.storageBody = o.handling.withSeparateMemory(o.body)
 		o.ownBody = o.storageBody
@@ -311,23 +304,22 @@ func (h *ChangeHandling) withSeparateMemory(body map[string]any) map[string]any 
 // their annotations to their replica sets.
 func (h *ChangeHandling) bindingKey(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.InterimStorage.annotations.Bound, name))
+	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.InterimStorage.Bound, name))
 }
 
 // removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other
 // annotations under our prefix.
 func (h *ChangeHandling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
-	for _, id := range h.HandlerIDs() {
+	ids := h.HandlerIDs()
+	for _, id := range ids {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
-			for _, sub := range record.Subrefs {
-				err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, sub))
-			}
+			ids = append(ids, record.Subrefs...)
 		}
-		err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, id))
 	}
+	err = execution.PurgeRecords(h.Progress, patch.Merge, body, ids)
 	h.InterimStorage.PurgeEssence(&patch, body)
-	if key := h.failuresKey(body); annotationsOf(body)[key] != nil {
+	if key := h.failuresKey(body); patching.AnnotationsOf(body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}
 	// Storages of essences cannot remove, but a trial write shows where they store.

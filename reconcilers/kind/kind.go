@@ -14,7 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // Writer reads an object, and sends patches of it.
@@ -47,7 +46,7 @@ type WorkGate interface {
 // HandledKind is the shared environment of the handlers of one kind of objects. Workers use it concurrently and do not
 // modify it.
 type HandledKind struct {
-	settings.Settings
+	Settings
 	// Resource is the resource of the objects; nil if it is not known.
 	Resource *discovery.Resource
 	// Cache returns the present objects to long-running functions.

@@ -23,7 +23,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // label is the label of children with the uid of their owner.
@@ -77,7 +76,7 @@ func newHarness(t *testing.T, tending ...func(w *harness) *handlers.Handler) *ha
 	w.handling = owned.ChildHandling{
 		Children: w.Children,
 		HandledKind: kind.HandledKind{
-			Settings: settings.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
+			Settings: kind.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
 			Writer:   w, Gate: gate{w},
 		},
 	}

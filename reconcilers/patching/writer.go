@@ -43,14 +43,9 @@ type PatchWriter struct {
 	// FieldManager is the name under which the server records the written fields. The default is the client's field
 	// manager.
 	FieldManager string
-	// Observer is notified of the fields that the server did not store. It may be nil.
-	Observer WriteObserver
-}
-
-// WriteObserver gets facts about patches beside their results.
-type WriteObserver interface {
-	// ReportDropped is called with the fields of a patch that the server accepted but did not store, if there are any.
-	ReportDropped(ctx context.Context, fields []diff.Path)
+	// OnDropped is called with the fields of a patch that the server accepted but did not store, if there are any. It
+	// may be nil.
+	OnDropped func(ctx context.Context, fields []diff.Path)
 }
 
 // A Target is the object to write to.
@@ -126,8 +121,8 @@ func (w *PatchWriter) Apply(ctx context.Context, target Target, p Patch) (WriteR
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
 	}
-	if w.Observer != nil && len(x.result.DroppedFields) > 0 {
-		w.Observer.ReportDropped(ctx, x.result.DroppedFields)
+	if w.OnDropped != nil && len(x.result.DroppedFields) > 0 {
+		w.OnDropped(ctx, x.result.DroppedFields)
 	}
 	// The last answer shows whether the object still has finalizers.
 	x.result.Released = !x.result.Gone && x.result.Body != nil && isReleased(x.result.Body)

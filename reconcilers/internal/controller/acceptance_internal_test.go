@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 const document = "/openapi/v3/apis/example.org/v1"
@@ -37,7 +37,7 @@ func newConditionFixture(t *testing.T, r discovery.Resource) *conditionFixture {
 	a.Dependencies = &Dependencies{
 		Server: a.server, Log: funcr.New(func(_, line string) { a.logLines = append(a.logLines, line) },
 			funcr.Options{}),
-		Settings: settings.Settings{Conditions: conditions.Types{Ready: "Ready", WritesObservedGeneration: true}},
+		Settings: kind.Settings{Conditions: conditions.Types{Ready: "Ready", WritesObservedGeneration: true}},
 	}
 	a.acceptance = a.conditionsFor(r, reportingHandlers()).Acceptance.(*acceptance)
 	return a
