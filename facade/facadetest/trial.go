@@ -114,7 +114,7 @@ func (t *trial[T]) writeAttempt(ctx context.Context, a *execution.Attempt) error
 	}
 	target := patching.Target{Body: t.cluster.storedBody(), StatusSubresource: true}
 	// The changes are written even if the context of the function was cancelled.
-	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch, nil)
+	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch)
 	if err = errors.Join(err, result.StatusRefusal); err == nil {
 		a.MarkWritten(len(remembered))
 	}

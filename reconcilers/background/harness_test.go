@@ -112,7 +112,7 @@ func (w *harness) Enqueue(_ types.NamespacedName, handler string, after time.Dur
 }
 
 func (w *harness) ApplyRetrying(
-	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+	_ context.Context, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -55,7 +55,8 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	}
 	ctx, cancel := o.handling.WriteContext(ctx)
 	defer cancel()
-	body, err := o.getLive(ctx, o.body)
+	known := &unstructured.Unstructured{Object: o.body}
+	body, err := o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 	switch {
 	case apierrors.IsNotFound(err), err == nil && patching.ObjectUID(body) != patching.ObjectUID(o.body):
 		o.gone = true
@@ -66,12 +67,6 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	o.memory.isLastWriteUncertain = false
 	o.acceptState(jsontext.NewFromValue(body), false)
 	return nil
-}
-
-// getLive reads the object from the API server.
-func (o *object) getLive(ctx context.Context, body map[string]any) (map[string]any, error) {
-	known := &unstructured.Unstructured{Object: body}
-	return o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 }
 
 // sendPatch applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A
@@ -88,23 +83,14 @@ func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDec
 		return err
 	}
 	o.removeTouch(ctx, &patch)
-	seen := o.body
-	var fresh map[string]any
-	refetch := func(ctx context.Context) (map[string]any, error) {
-		body, err := o.getLive(ctx, seen)
-		if err == nil && patching.ObjectUID(body) == patching.ObjectUID(seen) {
-			fresh = body
-		}
-		return body, err
-	}
-	target := patching.Target{Body: seen, LazyBody: o.lazyBody, StopIfStatusRefused: statusDecides}
-	result, err := o.handling.WritePatch(ctx, "", target, patch, refetch)
+	target := patching.Target{Body: o.body, LazyBody: o.lazyBody, StopIfStatusRefused: statusDecides}
+	result, err := o.handling.WritePatch(ctx, "", target, patch)
 	o.memory.isLastWriteUncertain = isWriteUncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil
 	}
 	o.statusRefusal, o.restoredFields = result.StatusRefusal, result.RestoredFields
-	latest := newerBody(fresh, result.Body)
+	latest := newerBody(result.Fresh, result.Body)
 	o.acceptState(withText(latest, result.Answer), result.Released)
 	o.noteStored(patching.AnnotationsOf(patch.Merge))
 	return err

@@ -20,10 +20,8 @@ import (
 type Writer interface {
 	// Get reads the object from the API server, not from a cache.
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
-	// ApplyRetrying sends the patch, and calls refetch to retry after a conflict.
-	ApplyRetrying(
-		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-	) (patching.WriteResult, error)
+	// ApplyRetrying sends the patch, and repeats it for the fresh object after a conflict.
+	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch) (patching.WriteResult, error)
 }
 
 // Cache returns the newest known objects. It can be called concurrently.
@@ -99,12 +97,12 @@ func (k *HandledKind) WriteContext(ctx context.Context) (context.Context, contex
 // WritePatch sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
 // does not cancel it. The errors are those of [patching.PatchWriter.ApplyRetrying].
 func (k *HandledKind) WritePatch(
-	ctx context.Context, by string, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	ctx context.Context, by string, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	ctx, cancel := k.WriteContext(ctx)
 	defer cancel()
 	target.StatusSubresource = k.StatusSubresource
-	result, err := k.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	result, err := k.Writer.ApplyRetrying(ctx, target, patch)
 	k.Journal.ForBody(target.Body).RecordWrite(by, patch, target.Body, result, err)
 	return result, err
 }

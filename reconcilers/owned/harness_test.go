@@ -236,7 +236,7 @@ func (w author) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 
 // ApplyRetrying stands for the API server.
 func (w *harness) ApplyRetrying(
-	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+	_ context.Context, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	changed, err := patch.ApplyTo(target.Body)
 	w.note(fmt.Sprint("write ", changed["status"]))
