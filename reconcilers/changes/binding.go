@@ -14,7 +14,7 @@ func (o *object) bindMemory(patch *patching.Patch) error {
 	if o.handling.BoundTo == "" || uid == "" {
 		return nil
 	}
-	if err := o.removeSeparateMemory(patch, key); err != nil || patching.AnnotationsOf(o.body)[key] == uid {
+	if err := o.removeSeparateMemory(patch, key); err != nil || annotationsOf(o.body)[key] == uid {
 		return err
 	}
 	fillMissingValues(patch.Merge, o.foreign)
@@ -29,7 +29,7 @@ func (o *object) bindMemory(patch *patching.Patch) error {
 // removeSeparateMemory removes the separate memory once the object has its memory and its binding under the usual keys
 // again.
 func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) error {
-	bound, annotations, found := o.handling.InterimStorage.Bound, patching.AnnotationsOf(o.body), false
+	bound, annotations, found := o.handling.InterimStorage.Bound, annotationsOf(o.body), false
 	for name := range annotations { // for nearly all objects, the key need not be made
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
 	}
@@ -49,7 +49,7 @@ func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) err
 // unbindMemory removes the binding of an object without memory. Copied memory stays bound to the other object.
 func (o *object) unbindMemory(patch *patching.Patch) {
 	key := o.handling.bindingKey(o.storageBody)
-	if o.foreign == nil && o.handling.BoundTo != "" && patching.AnnotationsOf(o.body)[key] != nil {
+	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}
 }

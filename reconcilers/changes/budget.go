@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
@@ -71,7 +70,7 @@ func (b *budget) measureRoom() error {
 		}
 	}
 	// An interim essence can shrink to a digest, so its present size is available to records.
-	used := storage.AnnotationsSize(patching.AnnotationsOf(body), patching.AnnotationsOf(patch))
+	used := storage.AnnotationsSize(annotationsOf(body), annotationsOf(patch))
 	b.remaining.annotations = storage.AnnotationsLimit - used + b.interimSize() - headroom
 	if b.copiesPerRecord.otherFields > 0 {
 		rest, err := b.roomOutsideAnnotations()
@@ -151,7 +150,7 @@ func (b *budget) reserveForUnfinished() error {
 // interimSize returns the number of bytes of the interim essence on the object.
 func (b *budget) interimSize() (bytes int) {
 	for _, key := range b.handling.InterimStorage.annotationKeys(b.object.body) {
-		text, _ := patching.AnnotationsOf(b.object.body)[key].(string)
+		text, _ := annotationsOf(b.object.body)[key].(string)
 		bytes += len(text)
 	}
 	return bytes
@@ -232,7 +231,7 @@ func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (
 
 // sizeOfPatch returns the number of bytes that a patch writes to an object.
 func sizeOfPatch(patch map[string]any) (s size) {
-	for key, value := range patching.AnnotationsOf(patch) {
+	for key, value := range annotationsOf(patch) {
 		// The patch of each record includes the marker, but the object has it once.
 		if text, _ := value.(string); text != keys.ManagedValue {
 			s.annotations += len(key) + len(text)

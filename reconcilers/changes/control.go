@@ -41,7 +41,7 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 	if seen.pause, err = h.PauseOf(o.body); err != nil {
 		p.logIgnored(ctx, err)
 	}
-	annotations := patching.AnnotationsOf(o.body)
+	annotations := annotationsOf(o.body)
 	key := keys.ControlKey(h.Prefix, o.body, keys.HandleNow)
 	value, _ := annotations[key].(string)
 	request, err := controls.ParseRequest(value)
@@ -56,7 +56,7 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 		p.memory.answeredRequest = ""
 	}
 	// Without the list, the failures are not known; a malformed list must not block the object.
-	seen.failures, err = controls.ParseFailures(patching.AnnotationsOf(o.ownBody)[o.failuresKey()])
+	seen.failures, err = controls.ParseFailures(annotationsOf(o.ownBody)[o.failuresKey()])
 	if err != nil {
 		p.logIgnored(ctx, fmt.Errorf("annotation %s: %w", o.failuresKey(), err))
 	}
@@ -214,7 +214,7 @@ func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
 // answerRequest adds the answer to the last write of a change, or the note that the request is being handled to an
 // earlier one.
 func (o *object) answerRequest(patch *patching.Patch, seen *observation, finished bool) {
-	answer, _ := patching.AnnotationsOf(o.body)[o.answerKey()].(string)
+	answer, _ := annotationsOf(o.body)[o.answerKey()].(string)
 	switch {
 	case seen.isRequested() && finished:
 		o.setAnnotation(patch, o.answerKey(), seen.request.Value)
@@ -228,7 +228,7 @@ func (o *object) answerRequest(patch *patching.Patch, seen *observation, finishe
 
 // hasAnswered reports whether the object has the answer to the request.
 func (o *object) hasAnswered(request controls.RunRequest) bool {
-	return patching.AnnotationsOf(o.body)[o.answerKey()] == request.Value
+	return annotationsOf(o.body)[o.answerKey()] == request.Value
 }
 
 // setAnnotation adds an annotation to the patch; nil removes it.

@@ -58,7 +58,7 @@ func (p *pass) recordFailures(handled *outcomes, patch *patching.Patch) error {
 	}
 	// The list is not worth a refused write.
 	key, used := o.failuresKey(), o.annotationsSize(patch)
-	if patching.AnnotationsOf(o.storageBody)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
+	if annotationsOf(o.storageBody)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
 		o.setAnnotation(patch, key, text)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (o *outcomes) callsHandler(id string) bool {
 
 // removeFailures adds the removal of the list to the patch, if the object has it.
 func (o *object) removeFailures(patch *patching.Patch) {
-	if key := o.failuresKey(); patching.AnnotationsOf(o.storageBody)[key] != nil {
+	if key := o.failuresKey(); annotationsOf(o.storageBody)[key] != nil {
 		o.setAnnotation(patch, key, nil)
 	}
 }

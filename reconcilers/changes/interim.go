@@ -72,7 +72,7 @@ func (i InterimStorage) readWithPrecondition(
 
 // PurgeEssence adds the removal of the essence to the merge-patch, if the object has it.
 func (i InterimStorage) PurgeEssence(patch *patching.Patch, body map[string]any) {
-	annotations := patching.AnnotationsOf(body)
+	annotations := annotationsOf(body)
 	for _, key := range i.annotationKeys(body) {
 		if annotations[key] != nil {
 			patch.SetIn([]string{"metadata", "annotations", key}, nil)

@@ -92,7 +92,7 @@ func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDec
 	o.statusRefusal, o.restoredFields = result.StatusRefusal, result.RestoredFields
 	latest := newerBody(result.Fresh, result.Body)
 	o.acceptState(withText(latest, result.Answer), result.Released)
-	o.noteStored(patching.AnnotationsOf(patch.Merge))
+	o.noteStored(annotationsOf(patch.Merge))
 	return err
 }
 
@@ -184,6 +184,13 @@ func newerBody(read, answered map[string]any) map[string]any {
 	return answered
 }
 
+// annotationsOf returns the annotations of a body, which can be malformed.
+func annotationsOf(body map[string]any) map[string]any {
+	metadata, _ := body["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations
+}
+
 // readRecords reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
 func (o *object) readRecords(ctx context.Context) (*execution.State, error) {
 	h := o.handling
@@ -219,7 +226,7 @@ func (o *object) readRecord(ctx context.Context, id string) (*progress.Record, e
 // too.
 func (o *object) isBound() bool {
 	return o.handling.BoundTo != "" &&
-		patching.AnnotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
+		annotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
 }
 
 // hasLostRecords reports whether all records are missing that our last write left.
@@ -258,7 +265,7 @@ func (o *object) ignoreIfDeleting(ctx context.Context, err error) error {
 // separateForeignMemory removes from own the memory that was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
 	o.storageBody, o.ownBody, o.foreign, o.essence = o.body, o.body, nil, nil
-	owner, bound := patching.AnnotationsOf(o.body)[o.handling.bindingKey(o.body)].(string)
+	owner, bound := annotationsOf(o.body)[o.handling.bindingKey(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.ObjectUID(o.body) {
 		return nil
 	}
@@ -305,7 +312,7 @@ func (h *ChangeHandling) removalOfMemory(body map[string]any) (merge map[string]
 	}
 	err = execution.PurgeRecords(h.Progress, patch.Merge, body, ids)
 	h.InterimStorage.PurgeEssence(&patch, body)
-	if key := h.failuresKey(body); patching.AnnotationsOf(body)[key] != nil {
+	if key := h.failuresKey(body); annotationsOf(body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}
 	// Storages of essences cannot remove, but a trial write shows where they store.

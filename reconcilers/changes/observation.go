@@ -195,7 +195,7 @@ func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, s
 
 // annotationsSize returns the size of the annotations after the patch.
 func (o *object) annotationsSize(patch *patching.Patch) int {
-	return storage.AnnotationsSize(patching.AnnotationsOf(o.body), patching.AnnotationsOf(patch.Merge))
+	return storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
 }
 
 // storeInterim stores the essence with its precondition.

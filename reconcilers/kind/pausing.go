@@ -3,7 +3,6 @@ package kind
 import (
 	"fmt"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -12,7 +11,7 @@ import (
 // HasControls reports whether the object has an annotation that controls its handling. Few objects have one, so callers
 // skip all other work for most of them.
 func (k *HandledKind) HasControls(body map[string]any) bool {
-	for key := range patching.AnnotationsOf(body) {
+	for key := range annotationsOf(body) {
 		if keys.IsControl(k.Prefix, key) {
 			return true
 		}
@@ -27,7 +26,7 @@ func (k *HandledKind) PauseOf(body map[string]any) (controls.Pause, error) {
 		return controls.NotPaused, nil
 	}
 	key := keys.ControlKey(k.Prefix, body, keys.Paused)
-	pause, err := controls.ParsePause(patching.AnnotationsOf(body)[key])
+	pause, err := controls.ParsePause(annotationsOf(body)[key])
 	if err != nil {
 		return pause, fmt.Errorf("annotation %s: %w", key, err)
 	}
@@ -48,4 +47,11 @@ func (k *HandledKind) IsPausedIn(o *jsontext.LazyObject, deleting bool) bool {
 	body, _ := o.Value()
 	pause, _ := k.PauseOf(body)
 	return pause.Covers(deleting)
+}
+
+// annotationsOf returns the annotations of a body, which can be malformed.
+func annotationsOf(body map[string]any) map[string]any {
+	metadata, _ := body["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations
 }

@@ -32,13 +32,6 @@ func ResourceVersion(body map[string]any) string {
 	return version
 }
 
-// AnnotationsOf returns metadata.annotations, and nil if the body does not have them. The mapping is shared.
-func AnnotationsOf(body map[string]any) map[string]any {
-	metadata, _ := body["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return annotations
-}
-
 // IsNewerVersion reports whether resource version a is later than b. It is false for versions that cannot be compared:
 // empty ones, and those of an aggregated API server that does not use numbers.
 func IsNewerVersion(a, b string) bool {
