@@ -10,7 +10,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -20,7 +19,7 @@ var (
 	// ErrExiting: the operator stops. Its successor calls the handler again, unless it succeeds.
 	ErrExiting = execution.ErrExiting
 	// ErrDeleted: the object was deleted or replaced, which a write detects.
-	ErrDeleted = changes.ErrDeleted
+	ErrDeleted = execution.ErrDeleted
 	// ErrUnmatched: the object is no longer selected.
 	ErrUnmatched = execution.ErrUnmatched
 	// ErrPaused: the operator pauses, mostly for a peer.

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -149,7 +148,7 @@ func TestErrorClassification(t *testing.T) {
 // TestCauses shows that the exported causes of a context are those of the engine.
 func TestCauses(t *testing.T) {
 	for got, want := range map[error]error{
-		kopf.ErrExiting: execution.ErrExiting, kopf.ErrDeleted: changes.ErrDeleted,
+		kopf.ErrExiting: execution.ErrExiting, kopf.ErrDeleted: execution.ErrDeleted,
 		kopf.ErrTimeout: execution.ErrTimeout,
 	} {
 		if !errors.Is(got, want) {

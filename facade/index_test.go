@@ -261,8 +261,8 @@ func TestIndexIterators(t *testing.T) {
 		t.Errorf("counts of single keys: got %d and %d", index.Count("a"), index.Count("c"))
 	}
 	for key := range index.Keys() { // entries that are removed during the iteration do not have values
-		held.RemoveEntries("u1")
-		held.RemoveEntries("u2")
+		held.ReplaceEntries("u1", nil)
+		held.ReplaceEntries("u2", nil)
 		for range index.Values(key) {
 			t.Error("Values must not return values of removed objects")
 		}

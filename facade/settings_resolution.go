@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // resolvedSettings are the settings of an operator with all defaults, and values that are computed from them.
@@ -108,20 +108,20 @@ func (s *Settings) resolveDurations() []error {
 		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
 		duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanupTimeout, Never),
 		duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately),
-		duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),
-		duration("Background.CancellationPolling", &s.Background.CancellationPolling, settings.DefaultPolling, Never),
-		duration("Background.InstantExitTimeout", &s.Background.InstantExitTimeout, settings.DefaultInstantExit, 0),
+		duration("Execution.Checkpoint", &s.Execution.Checkpoint, kind.DefaultCheckpoint, 0),
+		duration("Background.CancellationPolling", &s.Background.CancellationPolling, kind.DefaultPolling, Never),
+		duration("Background.InstantExitTimeout", &s.Background.InstantExitTimeout, kind.DefaultInstantExit, 0),
 		duration("Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0),
 		duration("Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately),
 		duration("Peering.TakeOverWait", &s.Peering.TakeOverWait, defaults.DefaultTakeOverWait, Immediately),
-		duration("Peering.PauseTimeout", &s.Peering.PauseTimeout, settings.DefaultPauseTimeout, Immediately),
+		duration("Peering.PauseTimeout", &s.Peering.PauseTimeout, kind.DefaultPauseTimeout, Immediately),
 		duration("Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never),
 		duration("Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never),
 		duration("Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff,
 			reconcilers.DefaultReconnectBackoff, Immediately),
 		duration("Watching.InactivityTimeout", &s.Watching.InactivityTimeout,
 			reconcilers.DefaultInactivityTimeout, Never),
-		duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately),
+		duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, kind.DefaultExitTimeout, Immediately),
 		duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
 		duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
 		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnectTimeout, Never),
@@ -132,11 +132,11 @@ func (s *Settings) resolveDurations() []error {
 // resolveNumbers fills in the defaults of numbers, and returns the mistakes. A default of zero means no limit.
 func (s *Settings) resolveNumbers() []error {
 	return defaults.NonNilErrors(
-		defaults.ResolveNumber("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
+		defaults.ResolveNumber("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, kind.DefaultWorkers),
 		defaults.ResolveNumber("Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0),
 		defaults.ResolveNumber("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
 		defaults.ResolveNumber("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks,
-			settings.DefaultTicks),
+			kind.DefaultTicks),
 		defaults.ResolveNumber("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
 		defaults.ResolveNumber("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
 	)
@@ -146,7 +146,7 @@ func (s *Settings) resolveNumbers() []error {
 // nil is the default.
 func (s *Settings) resolveDelays() []error {
 	if s.Queueing.ErrorDelays == nil {
-		s.Queueing.ErrorDelays = slices.Clone(settings.DefaultErrorDelays)
+		s.Queueing.ErrorDelays = slices.Clone(kind.DefaultErrorDelays)
 	}
 	return append(defaults.CheckDelays("Networking.ErrorBackoffs", s.Networking.ErrorBackoffs),
 		defaults.CheckDelays("Queueing.ErrorDelays", s.Queueing.ErrorDelays)...)

@@ -19,9 +19,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
@@ -249,7 +249,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	}
 	// EveryReplica is for admission handlers, which run in all replicas and may read indices.
 	options := reconcilers.Options{
-		Settings: settings.Settings{
+		Settings: kind.Settings{
 			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.storedForm.BoundTo,
 			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.storedForm.CompactSubs,
 			Digests: s.storedForm.Digests, Conditions: s.conditions,

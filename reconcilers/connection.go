@@ -6,7 +6,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // The defaults of [Watching] and of [Options.StuckTimeout]. The inactivity timeout is longer than the interval of the
@@ -46,7 +46,7 @@ func (o Options) requestTimeout(otherwise time.Duration) time.Duration {
 
 // writeTimeout returns the limit of a write: the time of all attempts and of the delays between them.
 func (o Options) writeTimeout() time.Duration {
-	timeout := o.requestTimeout(settings.DefaultWriteTimeout)
+	timeout := o.requestTimeout(kind.DefaultWriteTimeout)
 	for _, delay := range o.APIBackoffs {
 		timeout += delay + max(0, o.RequestTimeout)
 	}

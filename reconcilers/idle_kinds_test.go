@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	kindapi "github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
@@ -67,7 +67,7 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		rested, _ := goroutines()
 		t.Logf("goroutines: %d without kinds, %d idle, %d busy, %d idle again", without, idle, busy, rested)
-		if busy < idle+settings.DefaultWorkers/2 || rested > idle+5 {
+		if busy < idle+kindapi.DefaultWorkers/2 || rested > idle+5 {
 			t.Errorf(
 				"workers must exist only while they have work: %d goroutines before, %d meanwhile, %d after", idle,
 				busy,

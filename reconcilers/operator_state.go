@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
@@ -43,10 +42,7 @@ func (o *operator) OperatorState() journal.OperatorState {
 
 // servedKind returns the state of one kind: its handlers, its namespaces, and the counts of daemons and timers.
 func (o *operator) servedKind(a orchestration.Assignment) journal.ServedKind {
-	own := make([]*handlers.Handler, 0, len(a.Handlers))
-	for _, h := range a.Handlers {
-		own = append(own, h.Description)
-	}
+	own := adapters.DescriptionsOf(a.Handlers)
 	served := o.controllers.JournalOf(a.Resource, a.Handlers).ServedKind(a.Resource, own)
 	names, _ := namespacesOf(a.Resource, o.scopes.servedNamespaces).Current()
 	served.Namespaces = append(served.Namespaces, names...)

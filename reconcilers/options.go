@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -38,10 +38,10 @@ type Registration struct {
 }
 
 // Settings are the settings that the subpackages share.
-type Settings = settings.Settings
+type Settings = kind.Settings
 
 // Digests selects the values that are stored on the objects as digests only.
-type Digests = settings.Digests
+type Digests = kind.Digests
 
 // Posting configures how Kubernetes events are posted.
 type Posting = posting.Options
@@ -143,7 +143,7 @@ func (o Options) posterFor(poster *posting.QueuePoster) handlers.EventPoster {
 		return posting.Silent{}
 	}
 	if o.Posting.Loggers {
-		return posting.LinePoster{Poster: poster}
+		return posting.LinePoster{QueuePoster: poster}
 	}
 	return poster
 }

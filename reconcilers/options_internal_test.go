@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
@@ -41,10 +41,10 @@ func TestReplicasNeedNoElection(t *testing.T) {
 
 func TestDefaultSettings(t *testing.T) {
 	defaults := Options{}.withDefaults()
-	if got := defaults.Workers; got != settings.DefaultWorkers {
+	if got := defaults.Workers; got != kind.DefaultWorkers {
 		t.Errorf("want the default number of workers, got %d", got)
 	}
-	if d := cmp.Diff(settings.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
+	if d := cmp.Diff(kind.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
 		t.Errorf("error delays by default: -want, +got:\n%s", d)
 	}
 	own := Options{Settings: Settings{Workers: 1, ErrorDelays: []time.Duration{}}}.withDefaults()

@@ -74,9 +74,10 @@ func (o Options) PreviewObjects(
 		}
 		families := adapters.ByFamily(a.Handlers)
 		of := PreviewedKind{
-			Resource: a.Resource, Changing: descriptionsOf(families.Changing),
-			Background: descriptionsOf(families.Background), Watching: descriptionsOf(families.Watching),
-			preview: controller.NewKindPreview(deps, a.Resource, a.Handlers),
+			Resource: a.Resource, Changing: adapters.DescriptionsOf(families.Changing),
+			Background: adapters.DescriptionsOf(families.Background),
+			Watching:   adapters.DescriptionsOf(families.Watching),
+			preview:    controller.NewKindPreview(deps, a.Resource, a.Handlers),
 		}
 		visitor.VisitKind(of)
 		kinds = append(kinds, of)
@@ -127,14 +128,6 @@ func (k PreviewedKind) listObjects(
 		}
 	}
 	return nil
-}
-
-// descriptionsOf returns the handlers without their adapters.
-func descriptionsOf(all []*adapters.HandlerChain) (own []*handlers.Handler) {
-	for _, h := range all {
-		own = append(own, h.Description)
-	}
-	return own
 }
 
 // listServedNamespaces returns the namespaces that the operator would serve. Only patterns and labels need a list.

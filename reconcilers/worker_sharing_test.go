@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	kindapi "github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // TestRetriesAndTicksBesideHotObjects shows that objects that are edited all the time leave slots to retries, and that
@@ -103,7 +103,7 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		began := time.Now()
 		stop()
-		if took := time.Since(began); took > settings.DefaultExitTimeout {
+		if took := time.Since(began); took > kindapi.DefaultExitTimeout {
 			t.Errorf("the exit took %s, want at most the exit timeout", took)
 		}
 		if calls := j.of("c", "honest-0"); len(calls) != 0 {

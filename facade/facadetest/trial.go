@@ -15,7 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // trial is an object in its cluster, with everything that one handler under test needs. A trial serves several calls.
@@ -68,7 +67,7 @@ func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.S
 // engineKind returns the settings and clients that all handlers of the object's kind share.
 func (t *trial[T]) engineKind(r *recorder) kind.HandledKind {
 	return kind.HandledKind{
-		Settings: settings.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster,
+		Settings: kind.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster,
 		Slot:   r,
 		Writer: t.cluster.writer, StatusSubresource: true, Events: r,
 	}
@@ -115,7 +114,7 @@ func (t *trial[T]) writeAttempt(ctx context.Context, a *execution.Attempt) error
 	}
 	target := patching.Target{Body: t.cluster.storedBody(), StatusSubresource: true}
 	// The changes are written even if the context of the function was cancelled.
-	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch, nil)
+	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch)
 	if err = errors.Join(err, result.StatusRefusal); err == nil {
 		a.MarkWritten(len(remembered))
 	}

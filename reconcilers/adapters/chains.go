@@ -1,6 +1,8 @@
 package adapters
 
 import (
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -12,18 +14,22 @@ import (
 // outside of Limits and ErrorClasses, because they report the final outcome. Recovery is inside of ErrorClasses, which
 // classifies a panic like any other error.
 //
-// Each adapter of a cause has a file of its own, as do Filters, Dependencies, Limits (with Deadline), Logging,
-// Observation and Request. Progress and Answer are in selection.go; Occupation, Metrics and Labels in metrics.go; the
-// rest in outcome.go. To add an adapter, add its lines here; to add a family, add a chain.
+// The adapters of causes are in reasons.go and field_changed.go. Filters, Dependencies, Limits (with Deadline),
+// Logging, Observation and Request have files of their own. Progress and Answer are in selection.go; Occupation,
+// Metrics and Labels in metrics.go; the rest in outcome.go. To add an adapter, add its lines here; to add a family, add
+// a chain.
 var chains = map[handlers.Family]chain{
 	// Handlers of creations, updates, deletions, resumes and fields, and their sub-handlers. Each of them needs exactly
 	// one adapter for its reason.
 	handlers.Changing: {
 		call,
 		[]namedAdapter{
-			{"Created", createdAdapter},
-			{"Updated", updatedAdapter},
-			{"Deleted", deletedAdapter},
+			// The object was never handled completely: it has no last-handled essence.
+			reasonAdapter("Created", cause.Create, (*cause.Cause).IsCreated),
+			// The essence differs from the last-handled one.
+			reasonAdapter("Updated", cause.Update, (*cause.Cause).IsUpdated),
+			// The object is being deleted, and has our finalizer.
+			reasonAdapter("Deleted", cause.Delete, (*cause.Cause).IsDeleted),
 			{"Resumed", resumedAdapter},
 			{"AnyReason", anyReasonAdapter},
 			{"FieldChanged", fieldChangedAdapter},
@@ -104,7 +110,7 @@ var chains = map[handlers.Family]chain{
 			{"Progress", progressAdapter},
 			{"Answer", answerAdapter},
 			{"Limits", limitsAdapter},
-			{"PlainErrors", alwaysNeeded(plainErrors)},
+			{"PlainErrors", alwaysNeeded(judgedBy(execution.Limits.OutcomeOf))},
 			{"Recovery", alwaysNeeded(Recovery)},
 			{"Labels", labelsAdapter},
 		},
@@ -133,7 +139,7 @@ var chains = map[handlers.Family]chain{
 			{"Observation", observationAdapter},
 			{"Logging", alwaysNeeded(Logging)},
 			{"Metrics", metricsAdapter},
-			{"Verdict", alwaysNeeded(verdictAdapter)},
+			{"Verdict", alwaysNeeded(judgedBy(anyErrorDenies))},
 			{"Recovery", alwaysNeeded(Recovery)},
 			{"Labels", labelsAdapter},
 		},

@@ -63,7 +63,7 @@ func TestFieldCriteria(t *testing.T) {
 		},
 		"BodyNotEssence": {
 			reason: "other families match the body", family: handlers.Watching,
-			body: spec("x"), present: true,
+			body: spec("x"), present: true, changed: true,
 		},
 		"NotInBody": {
 			reason: "other families do not match the essence", family: handlers.Watching, body: bare,
@@ -93,7 +93,7 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 		{ID: "a", Family: handlers.Background, FunctionKey: 1}, {ID: "a", Family: handlers.Background, FunctionKey: 2},
 		{ID: "c", Family: handlers.Background}, {ID: "c", Family: handlers.Background},
 	}
-	matching, err := adapters.MatchingHandlers(t.Context(), newChains(all...),
+	matching, err := adapters.Select(t.Context(), newChains(all...),
 		&cause.Cause{Object: jsontext.NewFromValue(object{})}, nil)
 	if err != nil {
 		t.Fatal(err)

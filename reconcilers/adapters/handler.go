@@ -41,6 +41,15 @@ func HandlerIDs(all []*HandlerChain) []string {
 	return ids
 }
 
+// DescriptionsOf returns the handlers without their adapters, in their order.
+func DescriptionsOf(all []*HandlerChain) []*handlers.Handler {
+	own := make([]*handlers.Handler, 0, len(all))
+	for _, h := range all {
+		own = append(own, h.Description)
+	}
+	return own
+}
+
 var _ Reconciler = (*HandlerChain)(nil)
 
 // Families are the handlers of one resource by family, each list in the order of registration.

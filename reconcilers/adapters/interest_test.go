@@ -19,11 +19,6 @@ func TestInterestIn(t *testing.T) {
 		want   adapters.ObjectInterest
 	}{
 		"Nobody": {reason: "without handlers, there is no interest"},
-		"OtherFamilies": {
-			reason: "handlers of other families do not count", all: []*handlers.Handler{
-				{Family: handlers.Background}, {Family: handlers.Watching, Reason: cause.Delete},
-			},
-		},
 		"FilteredOut": {
 			reason: "an object that is filtered out is of no interest",
 			all:    []*handlers.Handler{{Filters: no}, {Reason: cause.Delete, Filters: no}},

@@ -23,22 +23,20 @@ func ErrorClasses(next Reconciler) Reconciler {
 	})
 }
 
-// plainErrors is ErrorClasses for functions that are never cancelled and do not have sub-handlers: index functions.
-func plainErrors(next Reconciler) Reconciler {
-	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		result, err := next.Reconcile(ctx, a)
-		a.Outcome = execution.ContainPanic(err, a.Limits.OutcomeOf)
-		return result, nil
-	})
+// judgedBy is ErrorClasses for functions that are never cancelled by the engine and do not have sub-handlers.
+func judgedBy(judge func(l execution.Limits, err error) execution.Outcome) Adapter {
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			result, err := next.Reconcile(ctx, a)
+			a.Outcome = execution.ContainPanic(err, func(err error) execution.Outcome { return judge(a.Limits, err) })
+			return result, nil
+		})
+	}
 }
 
-// verdictAdapter is ErrorClasses for functions that are called once: any error denies the request.
-func verdictAdapter(next Reconciler) Reconciler {
-	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		result, err := next.Reconcile(ctx, a)
-		a.Outcome = execution.ContainPanic(err, execution.AdmissionOutcome)
-		return result, nil
-	})
+// anyErrorDenies judges admission handlers, which are called once for a request.
+func anyErrorDenies(_ execution.Limits, err error) execution.Outcome {
+	return execution.AdmissionOutcome(err)
 }
 
 // classifyError turns the error of the function into an outcome. The cause of the context comes first: an error after a

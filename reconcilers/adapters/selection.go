@@ -30,32 +30,19 @@ type VerdictFunc func(h *handlers.Handler, stop execution.Stop)
 // questions is a pool of attempts for questions: every event of every object needs some.
 var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 
-// Select returns the changing handlers for the cause, in the order of registration. It asks their chains for the
-// question Selection. The same function under the same id is selected once, at its first position. Handlers of any
-// reason match informational reasons as well, so callers check [cause.Reason.HasHandlers] first. The error is that of a
-// filter.
-func Select(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell VerdictFunc) ([]*HandlerChain, error) {
-	return selectMatching(ctx, all, c, true, tell)
-}
-
-// MatchingHandlers returns the handlers of other families that match the object, in the order of registration. Changes
-// and reasons do not matter for them. The same function under the same id is returned once, at its first position.
-func MatchingHandlers(
+// Select returns the handlers of one family for the cause, in the order of registration. It asks their chains for the
+// question Selection; changes and reasons matter for changing handlers only. The same function under the same id is
+// selected once, at its first position. Handlers of any reason match informational reasons as well, so callers must not
+// ask for these. The error is that of a filter.
+func Select(
 	ctx context.Context, all []*HandlerChain, c *cause.Cause, tell VerdictFunc,
-) ([]*HandlerChain, error) {
-	return selectMatching(ctx, all, c, false, tell)
-}
-
-// selectMatching is [Select] if changing is true, and [MatchingHandlers] otherwise.
-func selectMatching(
-	ctx context.Context, all []*HandlerChain, c *cause.Cause, changing bool, tell VerdictFunc,
 ) (chosen []*HandlerChain, err error) {
 	// One question serves all handlers: each of them clears the former answer.
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	for _, h := range all {
 		// A handler that is already chosen need not be asked: its answer would be dropped.
-		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
+		if h.isAmong(chosen) {
 			continue
 		}
 		selected, err := h.selectBy(ctx, question)
@@ -172,9 +159,9 @@ func (h *HandlerChain) askAndReport(
 	return ok, err
 }
 
-// InterestIn finds out whether any changing handler can ever match the object, and whether one of them must hold it. It
-// stops at the first handler that holds the object, because that decides both. No filter runs twice. A handler whose
-// filter panics counts as holding: it will be selected, and fail.
+// InterestIn finds out whether any of the changing handlers can ever match the object, and whether one of them must
+// hold it. It stops at the first handler that holds the object, because that decides both. No filter runs twice. A
+// handler whose filter panics counts as holding: it will be selected, and fail.
 //
 // The Teller gets the handlers that do not match.
 func InterestIn(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell VerdictFunc) (ObjectInterest, error) {
@@ -182,9 +169,6 @@ func InterestIn(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell V
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	for _, h := range all {
-		if h.Description.Family != handlers.Changing {
-			continue
-		}
 		holds, err := h.Ask(ctx, question, execution.Deletion)
 		if err != nil && !isPanic(err) {
 			return ObjectInterest{}, err
@@ -233,7 +217,7 @@ func AnyHolds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 		return found.NeedsFinalizer, err
 	}
 	// Daemons and timers hold the object, too, unless they are optional.
-	matching, err := MatchingHandlers(ctx, all.Background, c, nil)
+	matching, err := Select(ctx, all.Background, c, nil)
 	return slices.ContainsFunc(matching, func(h *HandlerChain) bool { return h.Description.NeedsFinalizer() }), err
 }
 

@@ -162,11 +162,6 @@ func TestSelect(t *testing.T) {
 		cause  *cause.Cause
 		want   []any
 	}{
-		"OtherFamilies": {
-			reason: "handlers of other families are not selected",
-			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Background},
-				{ID: "c", Family: handlers.Indexing}, {ID: "d", Family: handlers.Admitting}},
-		},
 		"OtherReason": {
 			reason: "a handler of one reason is not selected for another one",
 			all:    []*handlers.Handler{{ID: "a", Reason: cause.Create}},

@@ -144,7 +144,7 @@ func posterOf(
 		return posting.Silent{}, poster
 	}
 	if o.Loggers {
-		return posting.LinePoster{Poster: poster}, poster
+		return posting.LinePoster{QueuePoster: poster}, poster
 	}
 	return poster, poster
 }

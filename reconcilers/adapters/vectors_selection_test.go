@@ -128,18 +128,18 @@ func selection(
 	t.Helper()
 	c := causeOf(t, input["cause"])
 	if family != handlers.Changing {
-		matching, err := adapters.MatchingHandlers(t.Context(), of(family, all), c, nil)
+		matching, err := adapters.Select(t.Context(), of(family, all), c, nil)
 		got := map[string]any{"handlers": ids(matching)}
 		if family == handlers.Background {
 			got["requires_finalizer"] = len(matching) > 0
 		}
 		return got, err
 	}
-	selected, err := adapters.Select(t.Context(), newChains(all...), c, nil)
+	selected, err := adapters.Select(t.Context(), of(family, all), c, nil)
 	if err != nil {
 		return nil, err
 	}
-	interest, err := adapters.InterestIn(t.Context(), newChains(all...), c, nil)
+	interest, err := adapters.InterestIn(t.Context(), of(family, all), c, nil)
 	if err != nil {
 		return nil, err
 	}

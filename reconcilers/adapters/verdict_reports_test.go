@@ -28,18 +28,17 @@ func (h *answerLog) addAnswer(handler *handlers.Handler, stop execution.Stop) {
 	*h = append(*h, line)
 }
 
-// TestSelectReportsHandlers shows that Select and Matching report each handler in order, with the reason if its
+// TestSelectReportsHandlers shows that Select reports each handler in order, with the reason if its
 // function would not be called.
 func TestSelectReportsHandlers(t *testing.T) {
 	no, broken := []handlers.Filter{verdictAdapter(false)}, []handlers.Filter{failing}
 	changing := []*handlers.Handler{
 		{ID: "late", Reason: cause.Create}, {ID: "fits"}, {ID: "out", Filters: no},
-		{ID: "other", Family: handlers.Watching}, {ID: "same", FunctionKey: 1}, {ID: "same", FunctionKey: 1},
+		{ID: "same", FunctionKey: 1}, {ID: "same", FunctionKey: 1},
 		{ID: "still", Field: diff.Path{"spec", "b"}, NeedsChange: true},
 	}
 	spawning := []*handlers.Handler{
-		{ID: "changes"}, {ID: "daemon", Family: handlers.Background},
-		{ID: "unwanted", Family: handlers.Background, Filters: no},
+		{ID: "daemon", Family: handlers.Background}, {ID: "unwanted", Family: handlers.Background, Filters: no},
 	}
 	heard := []string{
 		"late: Created says other reason", "fits", "out: Filters says filtered out", "same",
@@ -66,8 +65,8 @@ func TestSelectReportsHandlers(t *testing.T) {
 			}, heard, true,
 		},
 		"Matching": {
-			"Matching reports handlers of other families", func(h *answerLog) ([]*adapters.HandlerChain, error) {
-				return adapters.MatchingHandlers(t.Context(), newChains(spawning...), updatedAdapter(), h.addAnswer)
+			"Select reports handlers of other families", func(h *answerLog) ([]*adapters.HandlerChain, error) {
+				return adapters.Select(t.Context(), newChains(spawning...), updatedAdapter(), h.addAnswer)
 			}, []string{"daemon", "unwanted: Filters says filtered out"}, false,
 		},
 	} {
@@ -145,7 +144,7 @@ func TestInterestInReports(t *testing.T) {
 			reason: "each handler of changes that does not match is reported",
 			all: []*handlers.Handler{
 				{ID: "delete", Reason: cause.Delete, Filters: no}, {ID: "create", Reason: cause.Create, Filters: no},
-				{ID: "field", Field: absent, NeedsChange: true}, {ID: "event", Family: handlers.Watching, Filters: no},
+				{ID: "field", Field: absent, NeedsChange: true},
 			},
 			want: []string{
 				"delete: Filters says filtered out", "create: Filters says filtered out",

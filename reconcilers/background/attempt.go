@@ -115,7 +115,7 @@ func (t *task) writeOnce(ctx context.Context, a *execution.Attempt) error {
 	if err != nil {
 		return err
 	}
-	result, err := settings.WritePatch(ctx, t.handlerID(), patching.Target{Body: body}, patch, nil)
+	result, err := settings.WritePatch(ctx, t.handlerID(), patching.Target{Body: body}, patch)
 	if err == nil {
 		a.MarkWritten(len(remembered))
 		err = result.StatusRefusal

@@ -11,8 +11,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // TestDeliveries shows how often and how long the writes of a handler are retried, also after the handler was stopped.
@@ -66,7 +66,7 @@ func TestDeliveries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableHarness(t, with(settings.Settings{PauseTimeout: 25 * second}), tick,
+				s := newStoppableHarness(t, with(kind.Settings{PauseTimeout: 25 * second}), tick,
 					returnResult("made"))
 				s.writeErrors = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
 				s.runPass()

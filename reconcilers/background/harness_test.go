@@ -19,7 +19,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
@@ -47,7 +46,7 @@ func newHarness(t *testing.T, own ...*handlers.Handler) *harness {
 }
 
 // with returns settings of the background handlers of an operator with these settings.
-func with(s settings.Settings) background.KindSettings {
+func with(s kind.Settings) background.KindSettings {
 	return background.KindSettings{HandledKind: kind.HandledKind{Settings: s}}
 }
 
@@ -113,7 +112,7 @@ func (w *harness) Enqueue(_ types.NamespacedName, handler string, after time.Dur
 }
 
 func (w *harness) ApplyRetrying(
-	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+	_ context.Context, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // TestInstantExit shows that a handler that ends soon after the stop signal is not cancelled, even if the settings
@@ -46,7 +46,7 @@ func TestInstantExit(t *testing.T) {
 					return nil
 				}
 				w = newHarnessWith(
-					t, with(settings.Settings{InstantExit: tc.patience}),
+					t, with(kind.Settings{InstantExit: tc.patience}),
 					backgroundHandler(&w, handlers.BackgroundOptions{Daemon: true, CancelBackoff: tc.backoff}, linger),
 				)
 				w.runPass()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // stop is a reason to stop, with its time.
@@ -45,7 +45,7 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"PolledDaemon": {
 			"the polling interval of the daemon counts more than that of the operator", polled,
-			with(settings.Settings{CancelPolling: 50 * second}), []stop{{minute, background.Deleted}},
+			with(kind.Settings{CancelPolling: 50 * second}), []stop{{minute, background.Deleted}},
 			[]string{
 				"1m0s asked RESOURCE_DELETED", "1m0.01s cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
 				"1m20.01s reminded", "1m40.01s reminded", "2m0.01s reminded", "2m20.01s reminded",
@@ -53,7 +53,7 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"PollingOperator": {
 			"the polling interval of the settings is the default", daemon,
-			with(settings.Settings{CancelPolling: 50 * second}),
+			with(kind.Settings{CancelPolling: 50 * second}),
 			[]stop{{minute, background.Deleted}},
 			[]string{
 				"1m0s asked RESOURCE_DELETED", "1m0.01s cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
@@ -128,7 +128,7 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"TickExitsAtTheFirstWord": {
 			"a stopped tick has the instant exit before an exit cancels it", tick,
-			with(settings.Settings{InstantExit: 5 * second}),
+			with(kind.Settings{InstantExit: 5 * second}),
 			[]stop{{second, background.Unmatched}, {2 * second, background.Exiting}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "6s cancelled FILTERS_MISMATCH,OPERATOR_EXITING,DAEMON_CANCELLED",

@@ -67,7 +67,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 func (s *KindSettings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.HandlerChain, error) {
 	look := s.Journal.ForBody(c.Body()).StartBackgroundEvaluation(c)
 	defer look.AddToJournal()
-	return adapters.MatchingHandlers(ctx, s.Handlers, c, look.VerdictFunc())
+	return adapters.Select(ctx, s.Handlers, c, look.VerdictFunc())
 }
 
 // superviseDeletion stops all handlers of an object that is being deleted. A handler whose filter fails does not hold

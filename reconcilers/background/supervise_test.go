@@ -12,7 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // TestHandlersBesideEachOther shows that handlers of one object are independent: a pass does not start a running or
@@ -138,7 +138,7 @@ func TestLeaveFinalizers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStubbornHarness(
 					t,
-					with(settings.Settings{LeaveFinalizers: true}),
+					with(kind.Settings{LeaveFinalizers: true}),
 					handlers.BackgroundOptions{Daemon: true},
 				)
 				synctest.Wait()

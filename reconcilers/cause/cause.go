@@ -107,11 +107,6 @@ type Lens struct {
 	Hide func(body map[string]any) map[string]any
 }
 
-// HasHandlers reports whether handlers are called for the reason.
-func (r Reason) HasHandlers() bool {
-	return r == Create || r == Update || r == Delete || r == Resume
-}
-
 // Detect compares the object with its last-handled essence and determines the cause. The cause of a creation is never
 // initial, because a new object is not resumed.
 func Detect(o Observation) *Cause {
@@ -123,7 +118,7 @@ func Detect(o Observation) *Cause {
 	}
 	// Usually nothing has changed: one pointer comparison replaces the diff of two equal essences.
 	if !isSame(o.Old, o.New) {
-		c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
+		c.Diff = diff.Compute(EssenceValue(o.Old), EssenceValue(o.New))
 	}
 	if len(o.VeiledPaths) > 0 {
 		c.Diff = VeilDiff(c.Diff, nil, o.VeiledPaths)
@@ -181,13 +176,16 @@ func (c *Cause) IsResumed(evenIfDeleted bool) bool {
 	return c.Initial && (evenIfDeleted || !c.Deleting)
 }
 
-// asValue converts an essence for the diff. A nil map in an interface would be an empty object, so nil stays nil.
-func asValue(e diffbase.Essence) any {
+// EssenceValue converts an essence for a diff. A nil map in an interface would be an empty object, so nil stays nil.
+func EssenceValue(e diffbase.Essence) any {
 	if e == nil {
 		return nil
 	}
 	return e
 }
+
+// EqualEssences reports whether there is no difference between the essences. A nil one only equals nil.
+func EqualEssences(a, b diffbase.Essence) bool { return diff.Equal(EssenceValue(a), EssenceValue(b)) }
 
 // isDeleting reports whether the object has a deletion timestamp.
 func isDeleting(body map[string]any) bool {

@@ -47,16 +47,6 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-func TestReasonHandled(t *testing.T) {
-	handled := map[cause.Reason]bool{cause.Create: true, cause.Update: true, cause.Delete: true, cause.Resume: true,
-		cause.Noop: false, cause.Free: false, cause.Gone: false, "": false}
-	for reason, want := range handled {
-		if got := reason.HasHandlers(); got != want {
-			t.Errorf("%q: got %v, want %v", reason, got, want)
-		}
-	}
-}
-
 // TestReasonsAgreeWithFacts shows that the reason of a cause agrees with its facts, for all combinations of facts.
 func TestReasonsAgreeWithFacts(t *testing.T) {
 	for facts := range 1 << 6 {

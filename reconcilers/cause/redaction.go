@@ -34,9 +34,6 @@ type essenceSealer struct {
 	err     error // the first one; it ends the work
 }
 
-// essenceRestorer restores the values of one stored essence.
-type essenceRestorer struct{ digests digests }
-
 // StoredForms yields the forms in which an essence can be stored, the best one first: with all values that are not
 // secret, with digests only, and as a single digest. Each form is smaller than the one before, and has less
 // information. A form is only made when the caller asks for it.
@@ -229,14 +226,13 @@ func (r *Redaction) RestoreEssence(
 	if len(sealed) == 0 && len(r.Paths) == 0 {
 		return stored, nil
 	}
-	c := essenceRestorer{d}
 	essence = make(diffbase.Essence, len(stored))
 	at := make(diff.Path, 0, diff.MaxDepth)
 	digested, secret := newScope(sealed), newScope(r.Paths)
 	for key, value := range stored {
 		// The key is only ours if it has a list of paths.
 		if key != digestPathsKey || len(sealed) == 0 {
-			essence[key] = c.restoreValue(value, present[key], append(at, key), digested.atKey(key), secret.atKey(key))
+			essence[key] = d.restoreValue(value, present[key], append(at, key), digested.atKey(key), secret.atKey(key))
 		}
 	}
 	return essence, append(sealed, r.Paths...)
@@ -296,7 +292,7 @@ func sealedPaths(stored diffbase.Essence) []diff.Path {
 
 // restoreValue restores the value at a path, given the present one. The path is a shared buffer, which must not be
 // kept.
-func (c essenceRestorer) restoreValue(then, now any, at diff.Path, digested, secret *scope) any {
+func (d digests) restoreValue(then, now any, at diff.Path, digested, secret *scope) any {
 	if then == nil || digested.isEmpty() && secret.isEmpty() {
 		return then
 	}
@@ -306,14 +302,14 @@ func (c essenceRestorer) restoreValue(then, now any, at diff.Path, digested, sec
 		beside, _ := now.(map[string]any)
 		recalled := make(map[string]any, len(mapping))
 		for key, inner := range mapping {
-			recalled[key] = c.restoreValue(inner, beside[key], append(at, key), digested.atKey(key), secret.atKey(key))
+			recalled[key] = d.restoreValue(inner, beside[key], append(at, key), digested.atKey(key), secret.atKey(key))
 		}
 		return recalled
 	}
 	digest, isText := then.(string)
 	switch {
 	case digested.coversAll() && isText:
-		if c.matchesPresent(digest, at, now) {
+		if d.matchesPresent(digest, at, now) {
 			return now
 		}
 		return Hidden{digest}
@@ -322,14 +318,14 @@ func (c essenceRestorer) restoreValue(then, now any, at diff.Path, digested, sec
 	// The value was stored before it was secret. The diff may show that it changed, but not the value.
 	default:
 		// A value without a JSON form has no digest. Stored values are JSON, so the error cannot happen.
-		digest, _ := c.digests.makeDigest(at, then)
+		digest, _ := d.makeDigest(at, then)
 		return Hidden{digest}
 	}
 }
 
 // matchesPresent reports whether the present value has the digest. A mapping and null never have one, see
 // [digestedFields].
-func (c essenceRestorer) matchesPresent(digest string, at diff.Path, now any) bool {
+func (d digests) matchesPresent(digest string, at diff.Path, now any) bool {
 	if _, ok := digestedFields(now, at); ok || now == nil {
 		return false
 	}
@@ -337,5 +333,5 @@ func (c essenceRestorer) matchesPresent(digest string, at diff.Path, now any) bo
 	if hidden, ok := now.(Hidden); ok {
 		return hidden.digest == digest
 	}
-	return c.digests.matchesValue(digest, at, now)
+	return d.matchesValue(digest, at, now)
 }

@@ -25,7 +25,7 @@ func (w *memoryWriter) Get(context.Context, schema.GroupVersionKind, client.Obje
 }
 
 func (w *memoryWriter) ApplyRetrying(
-	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+	_ context.Context, target patching.Target, patch patching.Patch,
 ) (result patching.WriteResult, err error) {
 	result.Body, err = patch.ApplyTo(target.Body)
 	w.body = result.Body

@@ -29,7 +29,7 @@ func (o *object) bindMemory(patch *patching.Patch) error {
 // removeSeparateMemory removes the separate memory once the object has its memory and its binding under the usual keys
 // again.
 func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) error {
-	bound, annotations, found := o.handling.InterimStorage.annotations.Bound, annotationsOf(o.body), false
+	bound, annotations, found := o.handling.InterimStorage.Bound, annotationsOf(o.body), false
 	for name := range annotations { // for nearly all objects, the key need not be made
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
 	}

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -171,7 +172,12 @@ func TestSizeOfPatch(t *testing.T) {
 // number that fits.
 func TestTooManyError(t *testing.T) {
 	const want = "3 of 5 sub-handlers are not called: the object has room for the progress of 2"
-	if got := (&tooManyError{declared: 5, fitting: 2}).Error(); got != want {
+	subs, all := &subHandlers{formerIDsByID: map[string][]string{}}, []subHandler{}
+	for i := range 5 {
+		subs.formerIDsByID[strconv.Itoa(i)] = nil
+		all = append(all, subHandler{state: &execution.HandlerState{Postponed: i >= 2}})
+	}
+	if got := subs.postponedError(all); got.Error() != want || !execution.IsPermanent(got) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
@@ -88,7 +87,7 @@ func (p *pass) replaceCause(seen *observation, observed cause.Observation) {
 	case !seen.isRequested(), c.Gone, c.Deleting, c.Paused:
 		return
 	// An edit was reverted that some handlers have seen: they must see the revert first.
-	case idle && seen.interimEssence != nil && !diff.Equal(essenceValue(seen.interimEssence), essenceValue(c.New)):
+	case idle && seen.interimEssence != nil && !cause.EqualEssences(seen.interimEssence, c.New):
 		return
 	case seen.request.Mode == controls.All && c.Reason != cause.Create:
 		observed.Old = nil
@@ -187,22 +186,18 @@ func (p *pass) beginRequest(ctx context.Context, seen *observation, wanted inter
 // The answer shows the next round that this was done.
 func (p *pass) restartHandlers(ctx context.Context, seen *observation) error {
 	o, patch := &p.object, patching.Patch{Merge: map[string]any{}}
-	purge := func(ids ...string) (err error) {
-		for _, id := range ids {
-			if err == nil {
-				err = execution.PurgeRecord(p.handling.Progress, patch.Merge, o.storageBody, id)
-			}
-			delete(p.memory.unstoredRecords, id)
-		}
-		return err
-	}
 	all := seen.replacesCause || seen.request.Mode == controls.All
 	for _, h := range seen.state.AllStates() {
 		if !all && h.Success {
 			continue
 		}
-		if err := o.ignoreIfDeleting(ctx, purge(append([]string{h.ID}, h.Subrefs...)...)); err != nil {
+		ids := slices.Concat([]string{h.ID}, h.Subrefs)
+		err := execution.PurgeRecords(p.handling.Progress, patch.Merge, o.storageBody, ids)
+		if err := o.ignoreIfDeleting(ctx, err); err != nil {
 			return err
+		}
+		for _, id := range ids {
+			delete(p.memory.unstoredRecords, id)
 		}
 	}
 	if all {

@@ -21,14 +21,15 @@ type dependencies struct {
 	finishedCounts map[int]int   // the number of leading dependencies that were found finished
 }
 
-// declarationError reports a wrong declaration of sub-handlers. It is permanent, as the function would repeat it.
-type declarationError struct{ text string }
+// permanentError reports a wrong declaration of sub-handlers, or too many of them. It is permanent, as the function
+// would repeat it.
+type permanentError struct{ text string }
 
 // Error returns the text.
-func (e *declarationError) Error() string { return e.text }
+func (e *permanentError) Error() string { return e.text }
 
 // Permanent returns true.
-func (e *declarationError) Permanent() bool { return true }
+func (e *permanentError) Permanent() bool { return true }
 
 // restoreDependencies builds the order between the sub-handlers, and marks those that have to wait.
 func (r *subRun) restoreDependencies(declared []*adapters.HandlerChain) error {
@@ -72,7 +73,7 @@ func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.Ha
 			continue
 		}
 		if present := s.presentID(id); present != "" {
-			return &declarationError{
+			return &permanentError{
 				fmt.Sprintf("sub-handler %q of handler %q comes after %q, which is a former id: give "+
 					"the present one, of %q", s.relativeID(h), s.handler.Description.ID, id, present),
 			}
@@ -83,7 +84,7 @@ func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.Ha
 		}
 		// An undeclared sub-handler can never finish, unless it did so before.
 		if !state.IsFinished() && !s.isDeclared(id) {
-			return &declarationError{fmt.Sprintf(
+			return &permanentError{fmt.Sprintf(
 				"sub-handler %q of handler %q comes after %q, which is not declared: declare it before they are run",
 				s.relativeID(h), s.handler.Description.ID, id,
 			)}
@@ -101,7 +102,7 @@ func (s *subHandlers) checkCycles(declared []*adapters.HandlerChain) error {
 	}
 	for _, h := range declared {
 		if !g.isAcyclicFrom(s.relativeID(h)) {
-			return &declarationError{fmt.Sprintf("sub-handlers of handler %q wait for one another: %s",
+			return &permanentError{fmt.Sprintf("sub-handlers of handler %q wait for one another: %s",
 				s.handler.Description.ID, strings.Join(g.path, " after "))}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // noteReleased notes that the deletion of an object was handled while other finalizers still hold it. The object was
 // handled before and its handlers need the finalizer, so it had ours, and this process or a former one has removed it.
 func (p *pass) noteReleased(seen *observation, wanted interest) {
-	p.deletionHandled = p.deletionHandled || seen.cause.Reason == cause.Free && wanted.needsFinalizer &&
+	p.result.DeletionHandled = p.result.DeletionHandled || seen.cause.Reason == cause.Free && wanted.needsFinalizer &&
 		seen.lastHandled != nil
 }
 
@@ -83,7 +83,7 @@ func (p *pass) wasReleased(ctx context.Context, seen *observation) bool {
 	found, _ := p.handling.interestIn(ctx, seen.cause, nil)
 	wanted.needsFinalizer = wanted.needsFinalizer || found.NeedsFinalizer || p.hasDependents()
 	p.noteReleased(seen, wanted)
-	return p.deletionHandled
+	return p.result.DeletionHandled
 }
 
 // callOnce makes the only attempt of a handler.

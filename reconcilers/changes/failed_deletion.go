@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // failedSubsError is the permanent error of a handler with HoldOnFailure whose sub-handlers have failed.
@@ -104,7 +103,7 @@ func (p *pass) addFailedConfiguration(ctx context.Context, handled *outcomes, pa
 		}
 	}
 	// Once this cause has stored a configuration, the one in c.Old is outdated.
-	isKnown := !stored && diff.Equal(essenceValue(c.Old), essenceValue(last))
+	isKnown := !stored && cause.EqualEssences(c.Old, last)
 	if last == nil || isKnown || !p.object.memoryFits(patch, last) {
 		return nil
 	}
@@ -162,12 +161,10 @@ func (p *pass) removeFailedRecords(ctx context.Context, failed []*execution.Hand
 	patch, ids, purged := patching.Patch{Merge: map[string]any{}}, []string{}, []string{}
 	for _, h := range failed {
 		ids = append(ids, h.ID)
-		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
-			purged = append(purged, id)
-			if err := execution.PurgeRecord(p.handling.Progress, patch.Merge, p.object.storageBody, id); err != nil {
-				return err
-			}
-		}
+		purged = append(append(purged, h.ID), h.Subrefs...)
+	}
+	if err := execution.PurgeRecords(p.handling.Progress, patch.Merge, p.object.storageBody, purged); err != nil {
+		return err
 	}
 	if err := p.object.sendPatch(ctx, patch); err != nil || p.object.gone {
 		return err

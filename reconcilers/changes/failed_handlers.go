@@ -17,7 +17,7 @@ func (o *object) failuresKey() string { return o.handling.failuresKey(o.storageB
 
 // failuresKey returns the key of the failed handlers on the object.
 func (h *ChangeHandling) failuresKey(body map[string]any) string {
-	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.annotations.Bound, keys.FailedHandlers))
+	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.Bound, keys.FailedHandlers))
 }
 
 // isOwnID reports whether the id is that of the handler or of one of its sub-handlers.
@@ -57,7 +57,7 @@ func (p *pass) recordFailures(handled *outcomes, patch *patching.Patch) error {
 		return nil
 	}
 	// The list is not worth a refused write.
-	key, used := o.failuresKey(), storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
+	key, used := o.failuresKey(), o.annotationsSize(patch)
 	if annotationsOf(o.storageBody)[key] != text && used+len(key)+len(text) <= storage.AnnotationsLimit {
 		o.setAnnotation(patch, key, text)
 	}

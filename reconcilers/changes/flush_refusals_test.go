@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -100,8 +100,8 @@ func TestRefusedFlush(t *testing.T) {
 				told, stored := errors.New("not called"), any(nil)
 				a := onCreate("a", patches("big", "spec", "size"), retries(1))
 				w.start(a, onCreate("b", w.flushing(&told, &stored))).settle()
-				if !errors.Is(told, changes.ErrDeleted) {
-					w.t.Errorf("want %v, got %v", changes.ErrDeleted, told)
+				if !errors.Is(told, execution.ErrDeleted) {
+					w.t.Errorf("want %v, got %v", execution.ErrDeleted, told)
 				}
 				w.wantWrites("all", "main 422", "main 404")
 			}},

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -163,8 +163,8 @@ func TestFlush(t *testing.T) {
 			}))
 			p.settle()
 			for _, err := range told {
-				if !errors.Is(err, changes.ErrDeleted) {
-					w.t.Errorf("want %v, got %v", changes.ErrDeleted, err)
+				if !errors.Is(err, execution.ErrDeleted) {
+					w.t.Errorf("want %v, got %v", execution.ErrDeleted, err)
 				}
 			}
 			w.wantWrites("all", "main 404")

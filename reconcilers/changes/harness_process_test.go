@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -72,8 +71,8 @@ func (g gate) Enter() bool { return g() }
 func (gate) Leave()        {}
 
 // testSettings returns the settings of the operator.
-func testSettings() settings.Settings {
-	return settings.Settings{Prefix: prefix, BoundTo: boundToAnnotation, Finalizer: finalizer}.WithDefaults()
+func testSettings() kind.Settings {
+	return kind.Settings{Prefix: prefix, BoundTo: boundToAnnotation, Finalizer: finalizer}.WithDefaults()
 }
 
 // supervised records the calls of a handler; calls of a killed process are not made.

@@ -7,7 +7,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
@@ -54,7 +53,7 @@ func TestLeavesAlone(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := &changes.ChangeHandling{
-				HandledKind:    kind.HandledKind{Settings: settings.Settings{Finalizer: finalizer}},
+				HandledKind:    kind.HandledKind{Settings: kind.Settings{Finalizer: finalizer}},
 				InterimStorage: changes.NewInterimStorage(prefix, ""),
 			}
 			if tc.with != nil {

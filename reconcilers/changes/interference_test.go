@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -93,8 +93,8 @@ func TestInterference(t *testing.T) {
 						return told
 					}))
 				p.settle()
-				if !errors.Is(told, changes.ErrDeleted) {
-					w.t.Errorf("cancellation cause: want %v, got %v", changes.ErrDeleted, told)
+				if !errors.Is(told, execution.ErrDeleted) {
+					w.t.Errorf("cancellation cause: want %v, got %v", execution.ErrDeleted, told)
 				}
 				w.wantWrites("all", "main 404")
 			}},

@@ -6,7 +6,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -16,9 +15,7 @@ import (
 // D-handling-config). It stays longer if not all handlers have seen the last-handled configuration. Kopf ignores the
 // annotation as one of its own, and ends causes without removing it. Therefore the essence is stored with a
 // precondition, under which it is valid.
-type InterimStorage struct{ annotations diffbase.Annotations }
-
-var _ diffbase.Storage = InterimStorage{}
+type InterimStorage struct{ diffbase.Annotations }
 
 // preconditionKey is the key of the precondition in the stored essence. Kubernetes objects do not have such a field.
 const preconditionKey = "$beside"
@@ -50,24 +47,7 @@ func NewInterimStorage(prefix, bound string) InterimStorage {
 
 // annotationKeys returns the keys of the annotations in which the essence can be stored.
 func (i InterimStorage) annotationKeys(body map[string]any) []string {
-	return keys.AnnotationKeys(i.annotations.Prefix, keys.MarkForObject(body, i.annotations.Bound, i.annotations.Key),
-		false)
-}
-
-// Build returns the essence of the object, as the storage of last-handled configurations in annotations does.
-func (i InterimStorage) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
-	return i.annotations.Build(body, extra)
-}
-
-// Store adds the essence to the merge-patch.
-func (i InterimStorage) Store(patch, body map[string]any, essence diffbase.Essence) error {
-	return i.annotations.Store(patch, body, essence)
-}
-
-// Fetch reads the essence without its precondition.
-func (i InterimStorage) Fetch(body map[string]any) (diffbase.Essence, error) {
-	essence, _, err := i.readWithPrecondition(body)
-	return essence, err
+	return keys.AnnotationKeys(i.Prefix, keys.MarkForObject(body, i.Bound, i.Key), false)
 }
 
 // storeUnder adds the essence with its precondition to the merge-patch.
@@ -81,7 +61,7 @@ func (i InterimStorage) storeUnder(patch, body map[string]any, essence diffbase.
 func (i InterimStorage) readWithPrecondition(
 	body map[string]any,
 ) (essence diffbase.Essence, valid *precondition, err error) {
-	essence, err = i.annotations.Fetch(body)
+	essence, err = i.Fetch(body)
 	if stored, bound := essence[preconditionKey]; err == nil && bound {
 		valid = parsePrecondition(stored)
 	}

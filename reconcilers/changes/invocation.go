@@ -18,9 +18,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
-var ErrDeleted = execution.ErrDeleted
-
 // maxCheckpointInterval is the longest wait before the next checkpoint after failed ones.
 const maxCheckpointInterval = time.Minute
 
@@ -268,7 +265,7 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	i.noteWritten()
 	// Without its object, the function need not finish.
 	if pass.object.gone {
-		i.cancel(ErrDeleted)
+		i.cancel(execution.ErrDeleted)
 	}
 }
 
@@ -301,7 +298,7 @@ func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
 func (i *invocation) flushChanges(ctx context.Context, a *execution.Attempt) error {
 	pass, handled := i.runner.pass, i.runner.outcomes
 	if pass.object.gone {
-		return ErrDeleted
+		return execution.ErrDeleted
 	}
 	err := pass.saveOnce(ctx, handled, true, a)
 	// Judge the earlier outcomes without this function, then try again.
@@ -311,8 +308,8 @@ func (i *invocation) flushChanges(ctx context.Context, a *execution.Attempt) err
 		}
 	}
 	if pass.object.gone {
-		i.cancel(ErrDeleted)
-		return ErrDeleted
+		i.cancel(execution.ErrDeleted)
+		return execution.ErrDeleted
 	}
 	if err == nil {
 		err = pass.object.statusRefusal // the rest is written, but Flush has failed

@@ -1,6 +1,10 @@
 package changes
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+)
 
 // noteWritten makes the state after a write visible to the running function. It runs on the goroutine of the pass.
 func (i *invocation) noteWritten() {
@@ -21,7 +25,7 @@ func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]
 	}
 	cached := cache.Latest(key, uid)
 	if cached == nil {
-		i.cancel(ErrDeleted)
+		i.cancel(execution.ErrDeleted)
 	}
 	return newerBody(cached, written)
 }

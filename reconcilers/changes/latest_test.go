@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -109,7 +109,7 @@ func TestLatest(t *testing.T) {
 				return cause
 			}), onCreate("b", ok))
 			p.settle()
-			if !errors.Is(cause, changes.ErrDeleted) || !p.gone {
+			if !errors.Is(cause, execution.ErrDeleted) || !p.gone {
 				w.t.Errorf("want the object gone and ErrDeleted as the cause, got %v", cause)
 			}
 			w.wantCalls("all", "0s create a", "0s create b")

@@ -77,7 +77,7 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 			return
 		}
 	}
-	changes := diff.Compute(essenceValue(then), essenceValue(r.essence))
+	changes := diff.Compute(cause.EssenceValue(then), cause.EssenceValue(r.essence))
 	if len(changes) == 0 {
 		return
 	}
@@ -98,7 +98,7 @@ func (p *pass) countLoop(ctx context.Context) {
 	if delay == 0 {
 		return
 	}
-	p.loopingHandlers = p.ownCalls.writingHandlers
+	p.result.LoopingHandlers = p.ownCalls.writingHandlers
 	if isNew {
 		loops.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.ownCalls.fields, delay)
 	}
@@ -131,7 +131,7 @@ func (p *pass) ownEssence(handled *outcomes) diffbase.Essence {
 		return nil
 	}
 	now, err := p.object.presentEssence()
-	if err != nil || diff.Equal(essenceValue(now), essenceValue(c.New)) {
+	if err != nil || cause.EqualEssences(now, c.New) {
 		return nil
 	}
 	return now

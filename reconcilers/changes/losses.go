@@ -55,7 +55,7 @@ func (p *pass) restoreWithBackoff(ctx context.Context, seen *observation, finali
 	// The delay is over: write now, and log the loss.
 	if wait == 0 {
 		memory.losses.countLoss(now)
-		p.memoryLost = true
+		p.result.MemoryLost = true
 		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer "+
 			"of the operator; continuing with the state in memory, and writing them again",
 			"losses", memory.losses.count, "finalizer", finalizerLost, "next", memory.losses.delay.String())

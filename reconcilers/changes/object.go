@@ -55,7 +55,8 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	}
 	ctx, cancel := o.handling.WriteContext(ctx)
 	defer cancel()
-	body, err := o.getLive(ctx, o.body)
+	known := &unstructured.Unstructured{Object: o.body}
+	body, err := o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 	switch {
 	case apierrors.IsNotFound(err), err == nil && patching.ObjectUID(body) != patching.ObjectUID(o.body):
 		o.gone = true
@@ -66,12 +67,6 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	o.memory.isLastWriteUncertain = false
 	o.acceptState(jsontext.NewFromValue(body), false)
 	return nil
-}
-
-// getLive reads the object from the API server.
-func (o *object) getLive(ctx context.Context, body map[string]any) (map[string]any, error) {
-	known := &unstructured.Unstructured{Object: body}
-	return o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 }
 
 // sendPatch applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A
@@ -88,23 +83,14 @@ func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDec
 		return err
 	}
 	o.removeTouch(ctx, &patch)
-	seen := o.body
-	var fresh map[string]any
-	refetch := func(ctx context.Context) (map[string]any, error) {
-		body, err := o.getLive(ctx, seen)
-		if err == nil && patching.ObjectUID(body) == patching.ObjectUID(seen) {
-			fresh = body
-		}
-		return body, err
-	}
-	target := patching.Target{Body: seen, LazyBody: o.lazyBody, StopIfStatusRefused: statusDecides}
-	result, err := o.handling.WritePatch(ctx, "", target, patch, refetch)
+	target := patching.Target{Body: o.body, LazyBody: o.lazyBody, StopIfStatusRefused: statusDecides}
+	result, err := o.handling.WritePatch(ctx, "", target, patch)
 	o.memory.isLastWriteUncertain = isWriteUncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil
 	}
 	o.statusRefusal, o.restoredFields = result.StatusRefusal, result.RestoredFields
-	latest := newerBody(fresh, result.Body)
+	latest := newerBody(result.Fresh, result.Body)
 	o.acceptState(withText(latest, result.Answer), result.Released)
 	o.noteStored(annotationsOf(patch.Merge))
 	return err
@@ -283,7 +269,7 @@ func (o *object) separateForeignMemory() error {
 	if o.handling.BoundTo == "" || !bound || owner == patching.ObjectUID(o.body) {
 		return nil
 	}
-	if o.handling.InterimStorage.annotations.Bound != "" && o.memory.losses != nil {
+	if o.handling.InterimStorage.Bound != "" && o.memory.losses != nil {
 		// The copy has replaced our memory, and would do so again: store ours under different keys.
 		o.storageBody = o.handling.withSeparateMemory(o.body)
 		o.ownBody = o.storageBody
@@ -311,21 +297,20 @@ func (h *ChangeHandling) withSeparateMemory(body map[string]any) map[string]any 
 // their annotations to their replica sets.
 func (h *ChangeHandling) bindingKey(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.InterimStorage.annotations.Bound, name))
+	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.InterimStorage.Bound, name))
 }
 
 // removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other
 // annotations under our prefix.
 func (h *ChangeHandling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
-	for _, id := range h.HandlerIDs() {
+	ids := h.HandlerIDs()
+	for _, id := range ids {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
-			for _, sub := range record.Subrefs {
-				err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, sub))
-			}
+			ids = append(ids, record.Subrefs...)
 		}
-		err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, id))
 	}
+	err = execution.PurgeRecords(h.Progress, patch.Merge, body, ids)
 	h.InterimStorage.PurgeEssence(&patch, body)
 	if key := h.failuresKey(body); annotationsOf(body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)

@@ -170,7 +170,7 @@ func (o *object) memoryFits(patch *patching.Patch, handled diffbase.Essence) boo
 	if _, err := o.storeFitting(&trial, handled, o.handling.Lens.Diffbase.Store); err != nil {
 		return false
 	}
-	return storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(trial.Merge)) <= storage.AnnotationsLimit
+	return o.annotationsSize(&trial) <= storage.AnnotationsLimit
 }
 
 // storeFitting stores the first form of the essence that fits. It returns the size of the annotations with the best
@@ -184,13 +184,18 @@ func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, s
 		if err := store(patch.Merge, o.storageBody, form); err != nil {
 			return first, err
 		}
-		size := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
+		size := o.annotationsSize(patch)
 		first = cmp.Or(first, size)
 		if size <= storage.AnnotationsLimit {
 			break
 		}
 	}
 	return first, nil
+}
+
+// annotationsSize returns the size of the annotations after the patch.
+func (o *object) annotationsSize(patch *patching.Patch) int {
+	return storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
 }
 
 // storeInterim stores the essence with its precondition.
@@ -266,7 +271,7 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	}
 	// Compare in the restored form: the stored one can have digests.
 	recalled, _ := o.handling.Lens.Redaction.RestoreEssence(o.body, stored, handled.interimEssence)
-	return diff.Equal(essenceValue(recalled), essenceValue(handled.interimEssence))
+	return cause.EqualEssences(recalled, handled.interimEssence)
 }
 
 // checkMemoryKept returns an error if the API server has dropped a record or the last-handled configuration from the
@@ -328,14 +333,6 @@ func (p *pass) checkHasEssence() error {
 func (p *pass) hasEssence(body map[string]any) bool {
 	essence, err := p.handling.Lens.Diffbase.Fetch(body)
 	return err != nil || essence != nil
-}
-
-// essenceValue keeps a nil essence a nil value: a nil map in an interface would be an object.
-func essenceValue(e diffbase.Essence) any {
-	if e == nil {
-		return nil
-	}
-	return e
 }
 
 // fillMissingValues adds the values of another merge-patch for paths that the first one does not set.

@@ -67,7 +67,7 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished()
 		// The metrics count the end of the change in this pass.
 		if kept.canClose() {
-			p.closedReason = kept.cause.Reason
+			p.result.ClosedReason = kept.cause.Reason
 		}
 		return nil, restartPass, nil
 	}
@@ -90,7 +90,7 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 	}
 	// If neither the configuration nor the records differ, no other operator has continued from there.
 	same := kept.handling.Takeovers == p.handling.Takeovers &&
-		diff.Equal(essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled))
+		cause.EqualEssences(kept.observation.lastHandled, seen.lastHandled)
 	if same {
 		var err error
 		if same, err = kept.state.ContinuesRecords(seen.state.FetchRecord); err != nil {
@@ -116,7 +116,7 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 
 // retryWrite writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
 func (p *pass) retryWrite(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
-	before, now := essenceValue(kept.observation.lastHandled), essenceValue(seen.lastHandled)
+	before, now := cause.EssenceValue(kept.observation.lastHandled), cause.EssenceValue(seen.lastHandled)
 	closed := !seen.memoryLost && !diff.Equal(before, now)
 	if closed || kept.observation.replacesCause && p.object.hasAnswered(kept.observation.request) {
 		// The cause was closed: by this very write, if its answer was lost, or by another process.

@@ -7,7 +7,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
@@ -35,7 +34,7 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 		return last
 	}
 	left, err := h.Lens.New(handled.workingCopy)
-	if err != nil || diff.Equal(essenceValue(left), essenceValue(c.New)) {
+	if err != nil || cause.EqualEssences(left, c.New) {
 		return last
 	}
 	// Simulate the update that the patches will cause, to find out whether any handler matches it.
@@ -61,7 +60,7 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error {
 	h, c := p.handling, handled.cause
 	now, err := p.object.presentEssence()
-	if err != nil || diff.Equal(essenceValue(now), essenceValue(handled.essenceToStore)) {
+	if err != nil || cause.EqualEssences(now, handled.essenceToStore) {
 		return nil //nolint:nilerr // the next pass reports an object that cannot be read
 	}
 	wanted, err := h.interestIn(ctx, cause.Detect(cause.Observation{

@@ -27,16 +27,12 @@ type pass struct {
 	memory             *Memory
 	object             object
 	outcomes           *outcomes      // of the cause whose handlers are called or written; nil before
-	closedReason       cause.Reason   // the reason of an older change that this pass has closed
+	result             PassResult     // the facts for the caller that were found so far
 	exiting            bool           // the operator is exiting or paused: nothing new begins
-	memoryLost         bool           // another client has removed our memory, and that was logged
 	rewriteDelay       time.Duration  // the delay before lost memory is written; zero if nothing is lost
-	settled            bool           // the object does not need another pass in its present state
 	waitsForBackground bool           // the deletion handlers wait for background handlers
-	deletionHandled    bool           // the deletion of the object was handled, by this pass or before
 	draft              *journal.Draft // the decisions of this round; nil if they are not recorded
 	ownCalls           *ownCalls      // of this round, if our own write has caused it; nil otherwise
-	loopingHandlers    []string       // the handlers that called themselves again in this pass, and form a loop
 	preview            *Preview       // the decisions of a pass that calls no handlers; nil in an ordinary pass
 }
 
@@ -76,7 +72,7 @@ func (h *ChangeHandling) IgnoresObject(object *compact.CachedObject) bool {
 	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
 	}
-	return !object.MayMention(h.Finalizer, h.InterimStorage.annotations.Prefix)
+	return !object.MayMention(h.Finalizer, h.InterimStorage.Prefix)
 }
 
 // Reconcile makes one pass over the object. The object is shared and not modified. A *BlockedError means that the
@@ -93,7 +89,7 @@ func (h *ChangeHandling) Reconcile(
 	defer func() { p.draft.AddToJournal(); memory.detachObjects() }()
 	for range maxRounds {
 		verdict, err := p.runRound(ctx)
-		p.settled = err == nil && verdict == finishPass && p.isSettled()
+		p.result.Settled = err == nil && verdict == finishPass && p.isSettled()
 		if err != nil || verdict != restartPass || p.object.gone {
 			if p.object.gone { // if a stale cache shows the object again, the pass reads it live first
 				p.reportAllDecided()
@@ -171,7 +167,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 			return next, err
 		}
 	}
-	p.deletionHandled = p.deletionHandled || seen.cause.Reason == cause.Delete
+	p.result.DeletionHandled = p.result.DeletionHandled || seen.cause.Reason == cause.Delete
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
 		return finishPass, err
 	}
@@ -191,10 +187,8 @@ func (p *pass) journalEntry() journal.ObjectJournal { return p.handling.Journal.
 
 // passResult returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
 func (p *pass) passResult() PassResult {
-	next := PassResult{Gone: p.object.gone, Released: p.object.released, Answer: p.object.answer}
-	next.ClosedReason, next.Settled, next.MemoryLost, next.DeletionHandled = p.closedReason, p.settled, p.memoryLost,
-		p.deletionHandled
-	next.LoopingHandlers = p.loopingHandlers
+	next := p.result
+	next.Gone, next.Released, next.Answer = p.object.gone, p.object.released, p.object.answer
 	if p.rewriteDelay > 0 && !p.object.gone {
 		next.RequeueAfter = &p.rewriteDelay
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -301,8 +300,7 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 		return finishPass, p.releaseObject(ctx, seen, wanted.hasRunningBackground)
 	}
 	// A handler saw a state that the object does not have any more.
-	handled := seen.interimEssence != nil && !diff.Equal(essenceValue(seen.interimEssence),
-		essenceValue(seen.cause.New))
+	handled := seen.interimEssence != nil && !cause.EqualEssences(seen.interimEssence, seen.cause.New)
 	// No handler matches: drop the progress, if there is any.
 	switch {
 	case !wanted.hasChangeHandler && len(seen.state.AllStates()) == 0:

@@ -111,7 +111,7 @@ func (previewWriter) Get(context.Context, schema.GroupVersionKind, client.Object
 
 // ApplyRetrying returns the object as the patch would leave it.
 func (previewWriter) ApplyRetrying(
-	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+	_ context.Context, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	after, err := patch.ApplyTo(target.Body)
 	if err != nil {

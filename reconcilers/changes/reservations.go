@@ -9,21 +9,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// tooManyError is the permanent error of a handler whose sub-handlers do not all fit on the object. Those that fit have
-// been called.
-type tooManyError struct{ declared, fitting int }
-
-// Error has both numbers.
-func (e *tooManyError) Error() string {
-	return fmt.Sprintf(
-		"%d of %d sub-handlers are not called: the object has room for the progress of %d",
-		e.declared-e.fitting, e.declared, e.fitting,
-	)
-}
-
-// Permanent returns true: a retry would not find more room.
-func (e *tooManyError) Permanent() bool { return true }
-
 // reserveForNew reserves room for new sub-handlers in the order of declaration. It logs how many do not fit.
 func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error {
 	// The first run in a pass measures the room.
@@ -150,7 +135,8 @@ func (s *subHandlers) anyFits(all []subHandler) (bool, error) {
 	return false, nil
 }
 
-// postponedError returns an error if there is no room for some sub-handlers; nil otherwise.
+// postponedError returns a permanent error if there is no room for some sub-handlers, as a retry would not find more of
+// it; nil otherwise. Those that fit have been called.
 func (s *subHandlers) postponedError(all []subHandler) error {
 	postponed := 0
 	for _, sub := range all {
@@ -163,7 +149,9 @@ func (s *subHandlers) postponedError(all []subHandler) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &tooManyError{declared: len(s.formerIDsByID), fitting: len(s.formerIDsByID) - postponed}
+	declared := len(s.formerIDsByID)
+	return &permanentError{fmt.Sprintf("%d of %d sub-handlers are not called: the object has room for the progress of "+
+		"%d", postponed, declared, declared-postponed)}
 }
 
 // logTooMany logs the error once per attempt.

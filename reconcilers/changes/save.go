@@ -15,7 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -221,14 +220,14 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if last == nil {
 		last = c.New
 	}
-	handled.handlersAgree = diff.Equal(essenceValue(last), essenceValue(c.New))
+	handled.handlersAgree = cause.EqualEssences(last, c.New)
 	// The handlers' own patches can take the object out of all filters.
 	if handled.handlersAgree && !c.Deleting && (handled.workingCopy != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
 	handled.essenceToStore = last
 	// An object being deleted with an unreadable essence does not have one here.
-	known := !handled.observation.memoryLost && diff.Equal(essenceValue(c.Old), essenceValue(last))
+	known := !handled.observation.memoryLost && cause.EqualEssences(c.Old, last)
 	if last == nil || known || c.Deleting && !o.memoryFits(patch, last) {
 		if !patch.IsEmpty() { // the interim essence alone is not worth a write
 			h.InterimStorage.PurgeEssence(patch, o.storageBody)
@@ -271,7 +270,7 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 		return err
 	}
 	// Too much memory can still fit if the interim essence becomes a digest.
-	tooMuch := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge)) > storage.AnnotationsLimit
+	tooMuch := o.annotationsSize(patch) > storage.AnnotationsLimit
 	if handled.interimEssence != nil && (tooMuch || !o.hasInterimOf(patch, handled)) {
 		if err := o.storeInterimOf(patch, handled); err != nil {
 			return err

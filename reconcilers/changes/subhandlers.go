@@ -47,17 +47,6 @@ var errRunning = errors.New("the sub-handlers are running already")
 
 var _ handlers.Subs = (*subHandlers)(nil)
 
-// duplicateError reports a mistake of the parent function. It is permanent, as the function would repeat it.
-type duplicateError struct{ id string }
-
-// Error names the sub-handler.
-func (e *duplicateError) Error() string {
-	return fmt.Sprintf("sub-handler %q is declared twice: give each an id of its own", e.id)
-}
-
-// Permanent returns true.
-func (e *duplicateError) Permanent() bool { return true }
-
 // Declare adds a sub-handler for the next run.
 func (s *subHandlers) Declare(h *handlers.Handler) error {
 	s.mu.Lock()
@@ -65,7 +54,7 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	own := s.handler.NewSubHandler(h)
 	id := own.Description.ID
 	if _, twice := s.formerIDsByID[id]; twice {
-		return &duplicateError{id}
+		return &permanentError{fmt.Sprintf("sub-handler %q is declared twice: give each an id of its own", id)}
 	}
 	if s.formerIDsByID == nil {
 		s.formerIDsByID = map[string][]string{}
@@ -101,7 +90,7 @@ func (s *subHandlers) claimFormerIDs(id string, former []string) error {
 
 // formerIDError returns the error for a former id that two sub-handlers claim.
 func (s *subHandlers) formerIDError(id, former string) error {
-	return &declarationError{
+	return &permanentError{
 		fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
 			"one can have it", id, former),
 	}

@@ -190,7 +190,7 @@ type refusingWriter struct {
 }
 
 func (r *refusingWriter) ApplyRetrying(
-	context.Context, patching.Target, patching.Patch, patching.Refetch,
+	context.Context, patching.Target, patching.Patch,
 ) (patching.WriteResult, error) {
 	r.writeCount++
 	return patching.WriteResult{}, errors.New("not now")
@@ -285,7 +285,7 @@ func TestFiltersKnowOfDeletions(t *testing.T) {
 type acceptingWriter struct{ kind.Writer }
 
 func (acceptingWriter) ApplyRetrying(
-	context.Context, patching.Target, patching.Patch, patching.Refetch,
+	context.Context, patching.Target, patching.Patch,
 ) (patching.WriteResult, error) {
 	return patching.WriteResult{}, nil
 }

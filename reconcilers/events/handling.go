@@ -146,7 +146,7 @@ func (h *EventHandling) WriteChanges(
 		return patching.WriteResult{}
 	}
 	// All handlers of one delivery share one patch, so the journal and the log name all of them.
-	result, err := h.HandledKind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
+	result, err := h.HandledKind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch)
 	if err = errors.Join(err, result.StatusRefusal); err != nil {
 		logf.FromContext(ctx).Error(
 			err, "Failed to write the changes of event handlers; dropping them", "handlers",

@@ -155,8 +155,8 @@ func (e *HandlerState) DelayFirstAttempt(until time.Time) {
 	}
 }
 
-// remainingDelay returns the time until the next attempt is due.
-func (e *HandlerState) remainingDelay(now time.Time) time.Duration {
+// NextDelay returns the time until the next attempt is due.
+func (e *HandlerState) NextDelay(now time.Time) time.Duration {
 	if !e.firstAttemptAt.IsZero() {
 		return max(0, e.firstAttemptAt.Sub(now))
 	}

@@ -36,14 +36,6 @@ type State struct {
 // Counts has the numbers of succeeded, failed and unfinished handlers.
 type Counts struct{ Success, Failure, Running int }
 
-// removal adds the removal of records to a patch, each once.
-type removal struct {
-	writer      progress.Writer
-	patch, body map[string]any
-	done        map[string]bool
-	err         error // the first error
-}
-
 // RestoreState reads the records of the owned handlers, and adds states for the selected handlers without a record. It
 // does not read records of other ids: they belong to other operators. The error is that of a malformed record.
 func RestoreState(
@@ -156,7 +148,7 @@ func (s *State) NextDelays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.handlers {
 		if e.IsCounted() && !e.IsFinished() && !e.blocked {
-			delays = append(delays, e.remainingDelay(now))
+			delays = append(delays, e.NextDelay(now))
 		}
 	}
 	return delays
@@ -217,7 +209,7 @@ func (s *State) StoredRecords() map[string]progress.Record {
 func (s *State) StoreChanged(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
 		if e.Active && !e.NeedsRecord() && e.storedRecord != nil {
-			if err := purgeRecords(to, patch, body, e.allIDs()); err != nil {
+			if err := PurgeRecords(to, patch, body, e.allIDs()); err != nil {
 				return err
 			}
 		}
@@ -232,7 +224,7 @@ func (s *State) StoreChanged(to progress.Writer, patch, body map[string]any) err
 		if err := to.Store(patch, body, e.ID, record); err != nil {
 			return fmt.Errorf("storing the progress of handler %q: %w", e.ID, err)
 		}
-		if err := purgeRecords(to, patch, body, e.formerIDs); err != nil {
+		if err := PurgeRecords(to, patch, body, e.formerIDs); err != nil {
 			return err
 		}
 	}
@@ -295,57 +287,49 @@ func (s *State) MarkWritten() {
 // PurgeAll adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It
 // continues after errors, and returns the first one.
 func (s *State) PurgeAll(to progress.Writer, patch, body map[string]any) error {
-	removal := removal{writer: to, patch: patch, body: body, done: make(map[string]bool, len(s.ownedIDs))}
-	for _, id := range s.ownedIDs {
-		removal.removeRecord(id)
-	}
+	ids := slices.Clone(s.ownedIDs)
 	for _, e := range s.handlers {
-		for _, id := range slices.Concat(e.allIDs(), e.Subrefs) {
-			removal.removeRecord(id)
-		}
+		ids = append(append(ids, e.allIDs()...), e.Subrefs...)
 	}
-	return removal.err
+	return PurgeRecords(to, patch, body, ids)
 }
 
 // PurgePassive adds the removal of the records of handlers that are not selected any more. The records of selected
 // handlers stay, including those that do not change in this pass.
 func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) error {
-	removal := removal{writer: to, patch: patch, body: body, done: map[string]bool{}}
+	var ids []string
 	for _, e := range s.handlers {
 		if e.Active {
 			continue
 		}
-		removal.removeRecord(e.ID)
+		ids = append(ids, e.ID)
 		for _, id := range e.Subrefs {
 			if other := s.byID[id]; other == nil || !other.Active {
-				removal.removeRecord(id)
+				ids = append(ids, id)
 			}
 		}
 	}
-	return removal.err
+	return PurgeRecords(to, patch, body, ids)
 }
 
-func (r *removal) removeRecord(id string) {
-	if r.done[id] {
-		return
-	}
-	r.done[id] = true
-	if err := PurgeRecord(r.writer, r.patch, r.body, id); err != nil && r.err == nil {
-		r.err = err
-	}
-}
-
-func purgeRecords(to progress.Writer, patch, body map[string]any, ids []string) error {
+// PurgeRecords adds the removal of each of the records to the merge-patch, once. It continues after errors, and returns
+// the first one.
+func PurgeRecords(to progress.Writer, patch, body map[string]any, ids []string) (first error) {
+	done := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		if err := PurgeRecord(to, patch, body, id); err != nil {
-			return err
+		if done[id] {
+			continue
+		}
+		done[id] = true
+		if err := purgeRecord(to, patch, body, id); err != nil && first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
-// PurgeRecord adds the removal of one record to the merge-patch. A panic of the storage is returned as an error.
-func PurgeRecord(to progress.Writer, patch, body map[string]any, id string) error {
+// purgeRecord adds the removal of one record to the merge-patch. A panic of the storage is returned as an error.
+func purgeRecord(to progress.Writer, patch, body map[string]any, id string) error {
 	err := panics.Contain(func() error { to.Purge(patch, body, id); return nil })
 	if err != nil {
 		return fmt.Errorf("removing the progress of handler %q: %w", id, err)

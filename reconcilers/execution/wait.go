@@ -5,9 +5,6 @@ import "time"
 // MarkAwake makes the handler due before its time: the awaited child is ready, or its state must be checked again.
 func (e *HandlerState) MarkAwake() { e.awake = true }
 
-// NextDelay returns the time until the next attempt.
-func (e *HandlerState) NextDelay(now time.Time) time.Duration { return e.remainingDelay(now) }
-
 // applyWait applies the wait of the outcome. It returns true if the handler itself waits, and not one of its
 // sub-handlers: such a wait does not have a message. A wait that an error has interrupted keeps its deadline.
 func (e *HandlerState) applyWait(o Outcome, now time.Time) bool {

@@ -110,10 +110,8 @@ type IndexFunc func(ctx context.Context, call *Invocation) (entries map[any]any,
 
 // EntryStore stores the index entries of objects.
 type EntryStore interface {
-	// ReplaceEntries makes the entries the only ones of the object.
+	// ReplaceEntries makes the entries the only ones of the object; nil removes the object.
 	ReplaceEntries(origin types.UID, entries map[any]any)
-	// RemoveEntries removes all entries of the object.
-	RemoveEntries(origin types.UID)
 }
 
 // IndexWork holds the work of an indexing handler: Call returns the entries, and Into stores them.

@@ -212,13 +212,7 @@ func (h *Handler) LeavesField(c *cause.Cause) bool {
 
 // ViewCause returns the part of the cause that the handler sees: the whole object, or its field.
 func (h *Handler) ViewCause(c *cause.Cause) (before, after any, changes diff.Diff) {
-	if c.Old != nil {
-		// In an interface, a nil map would be an empty object, and not an absent one.
-		before = c.Old
-	}
-	if c.New != nil {
-		after = c.New
-	}
+	before, after = cause.EssenceValue(c.Old), cause.EssenceValue(c.New)
 	if h.Field == nil {
 		return before, after, c.Diff
 	}

@@ -95,8 +95,8 @@ func (i *ObjectIndex) Keys() []any {
 	return keys
 }
 
-// ReplaceEntries makes the entries the only ones of the object. It calls the watchers without the lock, as they can
-// read the index.
+// ReplaceEntries makes the entries the only ones of the object; nil removes the object. It calls the watchers without
+// the lock, as they can read the index.
 func (i *ObjectIndex) ReplaceEntries(origin types.UID, entries map[any]any) {
 	if i.replaceEntries(origin, entries) {
 		i.watchers.notifyAll()
@@ -136,25 +136,6 @@ func (i *ObjectIndex) replaceEntries(origin types.UID, entries map[any]any) (cha
 		return changed
 	}
 	i.byOrigin[origin] = kept
-	return changed
-}
-
-// RemoveEntries removes all values of the object.
-func (i *ObjectIndex) RemoveEntries(origin types.UID) {
-	if i.removeEntries(origin) {
-		i.watchers.notifyAll()
-	}
-}
-
-// removeEntries reports whether the object had values.
-func (i *ObjectIndex) removeEntries(origin types.UID) (changed bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, p := range i.byOrigin[origin] {
-		i.dropEntry(p)
-		changed = true
-	}
-	delete(i.byOrigin, origin)
 	return changed
 }
 

@@ -21,7 +21,7 @@ func TestIndexAgainstAList(t *testing.T) {
 	for step := range 5000 {
 		uid := types.UID(fmt.Sprint("u", random.IntN(20)))
 		if random.IntN(4) == 0 {
-			index.RemoveEntries(uid)
+			index.ReplaceEntries(uid, nil)
 			delete(list, uid)
 			continue
 		}
@@ -60,7 +60,7 @@ func TestIndexSnapshotsAreStable(t *testing.T) {
 	before := index.Get("k")
 	copied := slices.Clone(before)
 	for n := range 10 {
-		index.RemoveEntries(types.UID(fmt.Sprint(n)))
+		index.ReplaceEntries(types.UID(fmt.Sprint(n)), nil)
 	}
 	if d := cmp.Diff(copied, before); d != "" || index.Get("k") != nil || index.Len() != 0 {
 		t.Errorf("-want, +got:\n%s; now there are %v", d, index.Get("k"))
@@ -76,7 +76,7 @@ func TestIndexConcurrently(t *testing.T) {
 				uid := types.UID(fmt.Sprint(n % 50))
 				switch (n + worker) % 4 {
 				case 0:
-					index.RemoveEntries(uid)
+					index.ReplaceEntries(uid, nil)
 				case 1:
 					index.ReplaceEntries(uid, map[any]any{"shared": string(uid), n % 7: n})
 				default:

@@ -75,7 +75,7 @@ func (x *Indexer) indexObject(eventType string, object *compact.CachedObject, li
 // forgetObject removes an object from all indices. The caller holds the lock.
 func (x *Indexer) forgetObject(uid types.UID) {
 	for _, h := range x.task.Handlers {
-		h.Description.Index.Store.RemoveEntries(uid)
+		h.Description.Index.Store.ReplaceEntries(uid, nil)
 		delete(x.accounts, accountKey{uid, h.Description.ID})
 	}
 	delete(x.feedNumbers, uid)
@@ -94,7 +94,7 @@ func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.HandlerC
 		return
 	// No selection matches, or the handler waits for its next attempt: the object does not belong into the index.
 	case h == nil:
-		first.Description.Index.Store.RemoveEntries(uid)
+		first.Description.Index.Store.ReplaceEntries(uid, nil)
 		return
 	}
 	// Functions that read the text get the encoded object instead.
@@ -145,7 +145,7 @@ func (x *Indexer) applyOutcome(log logr.Logger, a *execution.Attempt, began time
 			panics.StackFields(outcome.Ignored)...)
 	case outcome.Err != nil:
 		x.accounts[key] = afterFailure(a.Account, began, outcome)
-		into.RemoveEntries(uid)
+		into.ReplaceEntries(uid, nil)
 		log.Error(
 			outcome.Err, "Index function failed; removing the entries of the object",
 			append(panics.StackFields(outcome.Err), "permanent", outcome.Final)...,

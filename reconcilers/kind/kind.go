@@ -14,17 +14,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // Writer reads an object, and sends patches of it.
 type Writer interface {
 	// Get reads the object from the API server, not from a cache.
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
-	// ApplyRetrying sends the patch, and calls refetch to retry after a conflict.
-	ApplyRetrying(
-		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-	) (patching.WriteResult, error)
+	// ApplyRetrying sends the patch, and repeats it for the fresh object after a conflict.
+	ApplyRetrying(ctx context.Context, target patching.Target, patch patching.Patch) (patching.WriteResult, error)
 }
 
 // Cache returns the newest known objects. It can be called concurrently.
@@ -47,7 +44,7 @@ type WorkGate interface {
 // HandledKind is the shared environment of the handlers of one kind of objects. Workers use it concurrently and do not
 // modify it.
 type HandledKind struct {
-	settings.Settings
+	Settings
 	// Resource is the resource of the objects; nil if it is not known.
 	Resource *discovery.Resource
 	// Cache returns the present objects to long-running functions.
@@ -100,12 +97,12 @@ func (k *HandledKind) WriteContext(ctx context.Context) (context.Context, contex
 // WritePatch sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
 // does not cancel it. The errors are those of [patching.PatchWriter.ApplyRetrying].
 func (k *HandledKind) WritePatch(
-	ctx context.Context, by string, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	ctx context.Context, by string, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	ctx, cancel := k.WriteContext(ctx)
 	defer cancel()
 	target.StatusSubresource = k.StatusSubresource
-	result, err := k.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	result, err := k.Writer.ApplyRetrying(ctx, target, patch)
 	k.Journal.ForBody(target.Body).RecordWrite(by, patch, target.Body, result, err)
 	return result, err
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
@@ -78,7 +78,7 @@ func TestProceedWithoutTheObject(t *testing.T) {
 	cached := compacttest.NewObject(bodyWithVersion("5"))
 	all := memory.NewObjects()
 	o := all.BeginPass("u1")
-	o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now())
+	o.Throttle.CountFailure(kind.DefaultErrorDelays, 0, time.Now())
 	o.NoteBlocked("something")
 	o.NoteWrite(bodyWithVersion("6"), false)
 	o.ApplyPassResult(cached, changes.PassResult{Gone: true}, cached)

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 func panicErrorOf(with string) error { return panics.Contain(func() error { panic(with) }) }
@@ -32,7 +32,7 @@ func TestRetainedObjects(t *testing.T) {
 			func(o *memory.ObjectState) { o.NoteWrite(nil, true) }, true},
 		"Failure": {
 			"a failure is kept with the time of the next pass",
-			func(o *memory.ObjectState) { o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now()) }, true,
+			func(o *memory.ObjectState) { o.Throttle.CountFailure(kind.DefaultErrorDelays, 0, time.Now()) }, true,
 		},
 		"Blocked": {"a blocked object is kept, so that it is logged once",
 			func(o *memory.ObjectState) { o.NoteBlocked("why") }, true},
@@ -44,7 +44,7 @@ func TestRetainedObjects(t *testing.T) {
 			"a success clears blocks, panics and failures", func(o *memory.ObjectState) {
 				o.NoteBlocked("why")
 				o.IsRepeatedPanic(panicErrorOf("boo"))
-				o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now())
+				o.Throttle.CountFailure(kind.DefaultErrorDelays, 0, time.Now())
 				o.NoteSuccess()
 			}, false,
 		},
@@ -117,7 +117,7 @@ func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 	for len(want) < 15 {
 		want = append(want, want[len(want)-2]+want[len(want)-1])
 	}
-	if d := cmp.Diff(want, settings.DefaultErrorDelays); d != "" {
+	if d := cmp.Diff(want, kind.DefaultErrorDelays); d != "" {
 		t.Errorf("the delays differ from Kopf's: -want, +got:\n%s", d)
 	}
 }

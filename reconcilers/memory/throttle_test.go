@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -23,20 +23,20 @@ func TestErrorDelays(t *testing.T) {
 	}{
 		"First": {
 			"the first failure has the first delay",
-			settings.DefaultErrorDelays,
+			kind.DefaultErrorDelays,
 			0,
 			time.Second,
 			0,
 		},
 		"Fibonacci": {"further failures have growing delays, as in Kopf",
-			settings.DefaultErrorDelays, 6, 13 * time.Second, 0},
-		"Last":       {"the last delay is about ten minutes", settings.DefaultErrorDelays, 14, 610 * time.Second, 0},
-		"Repeating":  {"the last delay repeats", settings.DefaultErrorDelays, 1000, 610 * time.Second, 0},
+			kind.DefaultErrorDelays, 6, 13 * time.Second, 0},
+		"Last":       {"the last delay is about ten minutes", kind.DefaultErrorDelays, 14, 610 * time.Second, 0},
+		"Repeating":  {"the last delay repeats", kind.DefaultErrorDelays, 1000, 610 * time.Second, 0},
 		"Own":        {"custom delays replace the default ones", []time.Duration{time.Minute}, 0, time.Minute, 0},
 		"OwnRepeats": {"the last custom delay repeats", []time.Duration{time.Minute, time.Hour}, 7, time.Hour, 0},
 		"Asked":      {"a longer delay requested by the server applies", nil, 0, time.Minute, time.Minute},
 		"Longer": {"a shorter delay requested by the server does not apply",
-			settings.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
+			kind.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -184,7 +184,7 @@ func (h *ChildHandling) writeChanges(ctx context.Context, a *execution.Attempt, 
 
 // sendPatch writes a patch of the owner for the handler with this id. The id is empty for writes of the framework.
 func (h *ChildHandling) sendPatch(ctx context.Context, id string, patch patching.Patch, result *ChildResult) error {
-	written, err := h.WritePatch(ctx, id, patching.Target{Body: result.Body}, patch, nil)
+	written, err := h.WritePatch(ctx, id, patching.Target{Body: result.Body}, patch)
 	switch {
 	case err != nil:
 		return err

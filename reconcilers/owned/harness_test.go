@@ -22,7 +22,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )
 
@@ -77,7 +76,7 @@ func newHarness(t *testing.T, tending ...func(w *harness) *handlers.Handler) *ha
 	w.handling = owned.ChildHandling{
 		Children: w.Children,
 		HandledKind: kind.HandledKind{
-			Settings: settings.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
+			Settings: kind.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
 			Writer:   w, Gate: gate{w},
 		},
 	}
@@ -237,7 +236,7 @@ func (w author) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 
 // ApplyRetrying stands for the API server.
 func (w *harness) ApplyRetrying(
-	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
+	_ context.Context, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
 	changed, err := patch.ApplyTo(target.Body)
 	w.note(fmt.Sprint("write ", changed["status"]))

@@ -17,7 +17,7 @@ type dropRecorder struct {
 	calls  int
 }
 
-func (o *dropRecorder) ReportDropped(_ context.Context, fields []diff.Path) {
+func (o *dropRecorder) record(_ context.Context, fields []diff.Path) {
 	o.fields = append(o.fields, fields...)
 	o.calls++
 }
@@ -56,7 +56,7 @@ func TestDropped(t *testing.T) {
 			api := serverOf(object())
 			api.change(func(r *memapi.Resource) { r.StatusFields = tc.knows })
 			writer, seen := writerFor(api), &dropRecorder{}
-			writer.Observer = seen
+			writer.OnDropped = seen.record
 			result, err := writer.Apply(
 				t.Context(), patching.Target{Body: object(), StatusSubresource: true},
 				patching.Patch{Merge: m{"status": tc.status}},

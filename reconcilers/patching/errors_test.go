@@ -354,7 +354,7 @@ func TestReleases(t *testing.T) {
 				Merge:      map[string]any{"status": map[string]any{"s": int64(2)}},
 				Transforms: []patching.Transform{patching.AllowDeletion("own")},
 			}
-			result, err := writerFor(api).ApplyRetrying(t.Context(), target, patch, nil)
+			result, err := writerFor(api).ApplyRetrying(t.Context(), target, patch)
 			if err != nil || !result.Released || api.stored() != nil {
 				t.Errorf("%s: error %v; the object remains: %v", tc.reason, err, api.stored())
 			}

@@ -1,8 +1,6 @@
 package patching_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -27,7 +25,6 @@ func TestApplyRetrying(t *testing.T) {
 		reason   string
 		patch    patching.Patch
 		serve    func(api *server)
-		refetch  func(ctx context.Context) (map[string]any, error)
 		class    error
 		text     string
 		gone     bool
@@ -64,17 +61,10 @@ func TestApplyRetrying(t *testing.T) {
 			},
 			gone: true, requests: 1, reads: 1,
 		},
-		"NilFromRefetch": {
-			reason: "A nil body from the refetch means that the object is gone.",
-			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
-			refetch: func(context.Context) (map[string]any, error) { return nil, nil },
-			gone:    true, requests: 1,
-		},
-		"RefetchFails": {
-			reason: "A failed refetch after a conflict is returned as the error.",
-			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
-			refetch: func(context.Context) (map[string]any, error) { return nil, errors.New("no route") },
-			text:    "reading kopf.dev/v1 KopfExample ns1/kex1 again after a conflict: no route", requests: 1,
+		"ReadFails": {
+			reason: "A failed read after a conflict is returned as the error.",
+			patch:  finalizer, serve: func(api *server) { api.interferences, api.failGet = others(1), 500 },
+			text: "reading kopf.dev/v1 KopfExample ns1/kex1 again after a conflict: ", requests: 1, reads: 1,
 		},
 		"Refused": {
 			reason: "A refusal is not retried.",
@@ -122,7 +112,7 @@ func TestApplyRetrying(t *testing.T) {
 			api := serverOf(object())
 			tc.serve(api)
 			target := patching.Target{Body: object(), StatusSubresource: true}
-			result, err := writerFor(api).ApplyRetrying(t.Context(), target, tc.patch, tc.refetch)
+			result, err := writerFor(api).ApplyRetrying(t.Context(), target, tc.patch)
 			if failed := tc.class != nil || tc.text != ""; failed != (err != nil) {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}

@@ -28,7 +28,7 @@ func TestVectorsPatchRequest(t *testing.T) {
 			api.vanish()
 		}
 		p := patching.Patch{Merge: input.Mapping("patch"), Transforms: transformsOf(t, input.List("fns"))}
-		result, err := writerFor(api).ApplyRetrying(t.Context(), target, p, nil)
+		result, err := writerFor(api).ApplyRetrying(t.Context(), target, p)
 
 		if want.MustFail() {
 			if err == nil {

@@ -43,14 +43,9 @@ type PatchWriter struct {
 	// FieldManager is the name under which the server records the written fields. The default is the client's field
 	// manager.
 	FieldManager string
-	// Observer is notified of the fields that the server did not store. It may be nil.
-	Observer WriteObserver
-}
-
-// WriteObserver gets facts about patches beside their results.
-type WriteObserver interface {
-	// ReportDropped is called with the fields of a patch that the server accepted but did not store, if there are any.
-	ReportDropped(ctx context.Context, fields []diff.Path)
+	// OnDropped is called with the fields of a patch that the server accepted but did not store, if there are any. It
+	// may be nil.
+	OnDropped func(ctx context.Context, fields []diff.Path)
 }
 
 // A Target is the object to write to.
@@ -67,10 +62,6 @@ type Target struct {
 	StopIfStatusRefused bool
 }
 
-// A Refetch reads the current object from the API server. If the object does not exist, it returns a nil body or an
-// error for apierrors.IsNotFound.
-type Refetch func(ctx context.Context) (map[string]any, error)
-
 // WriteResult reports which parts of a patch were written.
 type WriteResult struct {
 	// Body is the server's last answer, and nil if nothing was written. It does not have managed fields, and must not
@@ -78,6 +69,8 @@ type WriteResult struct {
 	Body map[string]any
 	// Answer is Body with its text.
 	Answer *jsontext.LazyObject
+	// Fresh is the object as it was read again after the last conflict; nil without a conflict.
+	Fresh map[string]any
 	// Versions are the resource versions of all answers. Events with these versions are own writes.
 	Versions []string
 	// Gone is true if the object does not exist any more. This is not an error.
@@ -126,8 +119,8 @@ func (w *PatchWriter) Apply(ctx context.Context, target Target, p Patch) (WriteR
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
 	}
-	if w.Observer != nil && len(x.result.DroppedFields) > 0 {
-		w.Observer.ReportDropped(ctx, x.result.DroppedFields)
+	if w.OnDropped != nil && len(x.result.DroppedFields) > 0 {
+		w.OnDropped(ctx, x.result.DroppedFields)
 	}
 	// The last answer shows whether the object still has finalizers.
 	x.result.Released = !x.result.Gone && x.result.Body != nil && isReleased(x.result.Body)
@@ -159,8 +152,7 @@ func (w *PatchWriter) readAgain(ctx context.Context, body map[string]any) (map[s
 }
 
 // ApplyRetrying is Apply that resolves conflicts within the pass: it reads the object again and applies the rest to it,
-// with five attempts in total (deviation D-finalizer-same-pass; Kopf defers the functions to the next event). If
-// refetch is nil, it reads the object with its own client.
+// with five attempts in total (deviation D-finalizer-same-pass; Kopf defers the functions to the next event).
 //
 // # Flow
 //
@@ -173,10 +165,7 @@ func (w *PatchWriter) readAgain(ctx context.Context, body map[string]any) (map[s
 // result, if all attempts ended in conflicts. Otherwise, it returns the errors of Apply.
 //
 // The result covers all attempts.
-func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch, refetch Refetch) (WriteResult, error) {
-	if refetch == nil {
-		refetch = func(ctx context.Context) (map[string]any, error) { return w.readAgain(ctx, target.Body) }
-	}
+func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch) (WriteResult, error) {
 	var total WriteResult
 	for attempt := 1; ; attempt++ {
 		result, err := w.Apply(ctx, target, p)
@@ -185,12 +174,13 @@ func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch,
 			return total, err
 		}
 		// From here on, err is the error of the reading, and not the conflict.
-		fresh, err := rereadAfterConflict(ctx, target.Body, refetch, err)
+		fresh, err := w.rereadAfterConflict(ctx, target.Body, err)
 		if fresh == nil {
 			total.Gone = err == nil
 			total.Remaining = Patch{}
 			return total, err
 		}
+		total.Fresh = fresh
 		// The text of the fresh body is not known.
 		target.Body, target.LazyBody, p = fresh, nil, result.Remaining
 	}
@@ -198,12 +188,12 @@ func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch,
 
 // rereadAfterConflict reads the object again after a conflict. A nil body without an error means that the object does
 // not exist any more.
-func rereadAfterConflict(
-	ctx context.Context, seen map[string]any, refetch Refetch, conflict error,
+func (w *PatchWriter) rereadAfterConflict(
+	ctx context.Context, seen map[string]any, conflict error,
 ) (map[string]any, error) {
-	fresh, err := refetch(ctx)
+	fresh, err := w.readAgain(ctx, seen)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && fresh == nil:
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading %s again after a conflict: %w", describeObject(seen), err)
@@ -216,6 +206,7 @@ func rereadAfterConflict(
 
 // joinResults returns the result of two consecutive attempts. The later one takes precedence.
 func joinResults(earlier, later WriteResult) WriteResult {
+	later.Fresh = earlier.Fresh
 	later.Versions = append(earlier.Versions, later.Versions...)
 	later.RestoredFields = append(earlier.RestoredFields, later.RestoredFields...)
 	later.DroppedFields = append(earlier.DroppedFields, later.DroppedFields...)

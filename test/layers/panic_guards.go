@@ -42,7 +42,7 @@ var GuardedFuncs = []GuardedFunc{
 		"reconcilers/storages.TestStoragesThatPanicChangeNothing"},
 	{"reconcilers/storages/probe.go", "ProbeProgress", "Purge of progress storages, at the set-up",
 		"reconcilers/storages.TestProbeOfAStorageThatPanics"},
-	{"reconcilers/execution/state.go", "PurgeRecord", "Purge of progress storages",
+	{"reconcilers/execution/state.go", "purgeRecord", "Purge of progress storages",
 		"reconcilers/changes.TestStoragesThatPanic"},
 	{"facade/internal/draining/traces.go", "Drain.tracesOf", "methods of storages, in the command drain",
 		"facade.TestDrainWithAStorageThatPanics"},

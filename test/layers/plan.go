@@ -105,7 +105,6 @@ var RepositoryPlan = Plan{
 	{Dir: "peering/attendance", Layer: 4},
 	{Dir: "peering/election", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
-	{Dir: "reconcilers/settings", Layer: 5},
 
 	{Dir: "facade/hierarchies", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 12},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -41,7 +41,7 @@ type StoredForm struct {
 	// the annotation with the uid of the object that the data belongs to; empty accepts data of copies
 	BoundTo     string
 	CompactSubs bool // records of sub-handlers are stored in the compact form
-	Digests     settings.Digests
+	Digests     kind.Digests
 }
 
 // ResolveDefaults sets the default finalizer, annotation prefix and storages. It returns the stored form and the
@@ -131,9 +131,9 @@ func (p *Persistence) resolveProgress(bound string) error {
 
 // resolveDigests sets which values are stored as digests only. Kopf cannot read digests, so with KopfFormats neither
 // Secrets nor large objects get them.
-func (p *Persistence) resolveDigests(d *settings.Digests) error {
+func (p *Persistence) resolveDigests(d *kind.Digests) error {
 	if !p.KopfFormats {
-		*d = settings.Digests{Limit: digestLimit, Secrets: true}
+		*d = kind.Digests{Limit: digestLimit, Secrets: true}
 	}
 	switch {
 	case p.DigestKey == nil && len(p.FormerDigestKeys) > 0:

@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // refusalPause is the time for which no conditions are written to a kind that refused them. After it, the kind is
@@ -68,7 +68,7 @@ func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 
 // conditionTypesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration,
 // which only the controllers of Kubernetes may set.
-func conditionTypesOf(s settings.Settings, r discovery.Resource) conditions.Types {
+func conditionTypesOf(s kind.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
 	types.WritesObservedGeneration = types.WritesObservedGeneration && !r.IsBuiltIn()
 	return types

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
@@ -37,7 +37,7 @@ func newConditionFixture(t *testing.T, r discovery.Resource) *conditionFixture {
 	a.Dependencies = &Dependencies{
 		Server: a.server, Log: funcr.New(func(_, line string) { a.logLines = append(a.logLines, line) },
 			funcr.Options{}),
-		Settings: settings.Settings{Conditions: conditions.Types{Ready: "Ready", WritesObservedGeneration: true}},
+		Settings: kind.Settings{Conditions: conditions.Types{Ready: "Ready", WritesObservedGeneration: true}},
 	}
 	a.acceptance = a.conditionsFor(r, reportingHandlers()).Acceptance.(*acceptance)
 	return a

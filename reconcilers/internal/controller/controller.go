@@ -39,12 +39,6 @@ var (
 	ErrRemoved    = errors.New("the kind is not served any more")
 )
 
-// store is the read side of an informer's indexer.
-type store interface {
-	GetByKey(key string) (item any, exists bool, err error)
-	List() []any
-}
-
 // Controller handles the objects of one resource in one scope: one namespace, or the whole cluster. It has its own
 // cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the
 // time between two restarts.
@@ -83,7 +77,7 @@ type Controller struct {
 	ownership *ownership // nil if the objects are neither parents nor children of other objects
 
 	// The informer of the current run, and its queue. The queue is replaced by each run, and is nil before the first.
-	store            store
+	store            toolscache.Store
 	hasSynced        func() bool   // reports whether store is complete
 	lastSyncVersion  func() string // the resource version of the informer's last list or watch event
 	queue            atomic.Pointer[source.PriorityQueue]
@@ -135,7 +129,7 @@ func newController(
 	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
 	// their own.
 	if deps.Forget == nil || c.ownership != nil && c.ownership.isWatchOnly {
-		c.selector = requirements.SharedLabels(descriptionsOf(own), (*handlers.Handler).WatchedLabels)
+		c.selector = requirements.SharedLabels(adapters.DescriptionsOf(own), (*handlers.Handler).WatchedLabels)
 	}
 	return c
 }

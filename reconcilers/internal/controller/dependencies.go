@@ -21,20 +21,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // Dependencies holds the parts that the controllers of one operator share. It must not be copied.
 type Dependencies struct {
 	// Settings are those of the operator, with defaults applied.
-	Settings settings.Settings
+	Settings kind.Settings
 	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
 	// Children tracks the children of the objects, as far as their kinds are watched; nil if no handler needs children.
@@ -83,7 +83,7 @@ type Dependencies struct {
 	acceptances sync.Map // *acceptance by schema.GroupVersionKind
 	clients     sync.Map // patching.Client by schema.GroupVersionResource
 
-	loggedDroppedFields sync.Map // fields that the API server dropped and that were logged
+	loggedDroppedFields sync.Map // kind and field: fields that the API server dropped and that were logged
 }
 
 // ManagerCluster is the part of a manager that the controllers use.
@@ -108,7 +108,7 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {
 		w.Client = d.clientFor(r.GroupVersion().WithResource(r.Plural))
 	}
 	if isCustomGroup(r.Group) {
-		w.Observer = &droppedFieldLogger{kind: r.GroupVersionKind, logged: &d.loggedDroppedFields}
+		w.OnDropped = func(ctx context.Context, fields []diff.Path) { d.logDropped(ctx, r.GroupVersionKind, fields) }
 	}
 	return &w
 }
@@ -128,21 +128,13 @@ func isCustomGroup(group string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
-// droppedFieldLogger logs the fields that the API server drops.
-type droppedFieldLogger struct {
-	kind   schema.GroupVersionKind
-	logged *sync.Map // kind and field, shared by all writers: each is logged once per process
-}
-
-var _ patching.WriteObserver = (*droppedFieldLogger)(nil)
-
-// ReportDropped logs each of the fields once. The writer calls it after a write.
-func (l *droppedFieldLogger) ReportDropped(ctx context.Context, fields []diff.Path) {
+// logDropped logs the fields that the API server drops, each of them once per process.
+func (d *Dependencies) logDropped(ctx context.Context, kind schema.GroupVersionKind, fields []diff.Path) {
 	for _, field := range fields {
-		if _, known := l.logged.LoadOrStore(l.kind.String()+" "+field.String(), true); !known {
+		if _, known := d.loggedDroppedFields.LoadOrStore(kind.String()+" "+field.String(), true); !known {
 			logging.Warn(logf.FromContext(ctx), "API server dropped a field that the schema of its CRD does not have. "+
 				"Add it there, or set x-kubernetes-preserve-unknown-fields beside it; logged once",
-				"field", field.String(), "resource", l.kind.String())
+				"field", field.String(), "resource", kind.String())
 		}
 	}
 }

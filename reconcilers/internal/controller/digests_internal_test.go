@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -35,7 +35,7 @@ func TestDigestPaths(t *testing.T) {
 		"OtherKind": {true, widgets, []diff.Path{token, data}}, "Secrets": {true, secret, []diff.Path{nil}},
 		"SecretsAsTheyAre": {false, secret, []diff.Path{token, data}},
 	} {
-		if d := cmp.Diff(c.want, sharedRedaction(settings.Digests{Secrets: c.secrets}, c.r, own).Paths); d != "" {
+		if d := cmp.Diff(c.want, sharedRedaction(kind.Digests{Secrets: c.secrets}, c.r, own).Paths); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", name, d)
 		}
 	}
@@ -54,7 +54,7 @@ func TestHoldingNewObjects(t *testing.T) {
 	deleting := []*adapters.HandlerChain{adapters.New(&handlers.Handler{
 		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },
 	}, nil)}
-	s := settings.Settings{
+	s := kind.Settings{
 		Finalizer: prefix + "/finalizer", Diffbase: diffbase.Annotations{Prefix: prefix},
 		Progress: progress.Annotations{Prefix: prefix},
 	}
@@ -81,7 +81,7 @@ func TestConditionsAreNoChanges(t *testing.T) {
 		handlers []*adapters.HandlerChain
 		hidden   bool
 	}{"Reporting": {own, true}, "NotReporting": {nil, false}} {
-		if hides := lensOf(settings.Settings{}, widgets, c.handlers).Hide != nil; hides != c.hidden {
+		if hides := lensOf(kind.Settings{}, widgets, c.handlers).Hide != nil; hides != c.hidden {
 			t.Errorf("%s: conditions are hidden: %v", name, hides)
 		}
 	}

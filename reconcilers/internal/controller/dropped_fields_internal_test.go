@@ -24,8 +24,8 @@ func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 	gadgets.Kind, gadgets.Plural = "Gadget", "gadgets"
 	first := 0
 	for n := range 2 {
-		deps.writerFor(widgets).Observer.ReportDropped(ctx, []diff.Path{{"status", "a"}, {"status", "b"}})
-		deps.writerFor(gadgets).Observer.ReportDropped(ctx, []diff.Path{{"status", "a"}})
+		deps.writerFor(widgets).OnDropped(ctx, []diff.Path{{"status", "a"}, {"status", "b"}})
+		deps.writerFor(gadgets).OnDropped(ctx, []diff.Path{{"status", "a"}})
 		if n == 0 {
 			first = len(logged)
 		}
@@ -58,7 +58,7 @@ func TestDroppedFieldsOfBuiltInKinds(t *testing.T) {
 		r := widgets
 		r.Group = group
 		deps := &Dependencies{Writer: patching.PatchWriter{Client: &api{}}}
-		if observes := deps.writerFor(r).Observer != nil; observes != custom {
+		if observes := deps.writerFor(r).OnDropped != nil; observes != custom {
 			t.Errorf("group %q: dropped fields are observed: %v", group, observes)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -73,7 +72,7 @@ func widestSight(families adapters.Families) requirements.Sight {
 
 // lensOf returns the lens that reads the stored memory of one kind's objects. All handlers share the essence, so it
 // includes the fields that any of them needs.
-func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.HandlerChain) *cause.Lens {
+func lensOf(s kind.Settings, r discovery.Resource, own []*adapters.HandlerChain) *cause.Lens {
 	var extra []diff.Path
 	for _, h := range own {
 		if field := h.Description.EssenceField(); field != nil {
@@ -96,7 +95,7 @@ var secretKind = schema.GroupKind{Kind: "Secret"}
 
 // sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of
 // them redacts is redacted for all.
-func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.HandlerChain) cause.Redaction {
+func sharedRedaction(d kind.Digests, r discovery.Resource, own []*adapters.HandlerChain) cause.Redaction {
 	kept := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
 	if d.Secrets && r.GroupKind() == secretKind {
 		kept.Paths = []diff.Path{nil} // the empty path is the whole object

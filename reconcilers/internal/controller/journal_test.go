@@ -19,7 +19,7 @@ import (
 func TestPartsShareOneJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newKindFixture(t)
-		told := journaltest.NewReader(t, kind.GroupKind())
+		told := journaltest.NewReader(t, configMapKind.GroupKind())
 		s.deps.Journal = told.Journal
 		no := []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return false, nil }}
 		s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching, Filters: no}, succeed)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -55,11 +54,11 @@ func (o *ownership) beginChildTracking(enqueue func(types.NamespacedName)) (end 
 	// The former run has ended: its source and route must not be used again.
 	o.source, o.route = nil, nil
 	if len(o.families.Parent) > 0 {
-		o.source = known.StartSource(descriptionsOf(o.families.Parent), o.lookup)
+		o.source = known.StartSource(adapters.DescriptionsOf(o.families.Parent), o.lookup)
 	}
 	if len(o.families.Child) > 0 {
 		kind := o.handling.Resource.GroupKind()
-		o.route = known.StartRoute(kind, descriptionsOf(o.families.Child), o.handling.Cache, enqueue)
+		o.route = known.StartRoute(kind, adapters.DescriptionsOf(o.families.Child), o.handling.Cache, enqueue)
 	}
 	return func() {
 		if o.source != nil {
@@ -157,13 +156,4 @@ func (c *Controller) handlerIDs() (ids []string) {
 		}
 	}
 	return ids
-}
-
-// descriptionsOf returns the registrations of the handlers.
-func descriptionsOf(all []*adapters.HandlerChain) []*handlers.Handler {
-	list := make([]*handlers.Handler, 0, len(all))
-	for _, h := range all {
-		list = append(list, h.Description)
-	}
-	return list
 }

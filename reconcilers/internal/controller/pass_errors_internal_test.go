@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -17,7 +17,7 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newObjectFixture(t, newCreateHandler("c"))
 		w.writeErr = unavailable()
-		for _, delay := range settings.DefaultErrorDelays[:5] {
+		for _, delay := range kind.DefaultErrorDelays[:5] {
 			w.requireRequeue("after a refused write", delay)
 			time.Sleep(delay - time.Millisecond)
 			written := w.writes

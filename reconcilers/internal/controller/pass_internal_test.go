@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -54,14 +55,14 @@ func (w *objectFixture) requireForgotten(when string) {
 
 // changingStore is a cache that changes before or after each lookup.
 type changingStore struct {
-	store
+	toolscache.Store
 	before, after func()
 }
 
 func (m changingStore) GetByKey(key string) (any, bool, error) {
 	m.before()
 	defer m.after()
-	return m.store.GetByKey(key)
+	return m.Store.GetByKey(key)
 }
 
 func nothing() {}

@@ -104,15 +104,12 @@ func (k *KindPreview) PreviewObject(ctx context.Context, body map[string]any) (f
 // matching returns the handlers of another family that match the object. An error ends the preview of the object.
 func (k *KindPreview) matching(
 	ctx context.Context, all []*adapters.HandlerChain, found *ObjectPreview,
-) (own []*handlers.Handler) {
-	chosen, err := adapters.MatchingHandlers(ctx, all, found.Cause, nil)
+) []*handlers.Handler {
+	chosen, err := adapters.Select(ctx, all, found.Cause, nil)
 	if err != nil {
 		found.Err = err
 	}
-	for _, h := range chosen {
-		own = append(own, h.Description)
-	}
-	return own
+	return adapters.DescriptionsOf(chosen)
 }
 
 // PreviewJournal returns a journal that keeps the decisions about one object only: each preview returns its own.

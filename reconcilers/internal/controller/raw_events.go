@@ -57,9 +57,9 @@ type notingWriter struct {
 // ApplyRetrying writes the patch, and records the resource versions that it created. Versions of a failed write count,
 // too: a part of it may have been written.
 func (w notingWriter) ApplyRetrying(
-	ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+	ctx context.Context, target patching.Target, patch patching.Patch,
 ) (patching.WriteResult, error) {
-	result, err := w.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	result, err := w.Writer.ApplyRetrying(ctx, target, patch)
 	object := unstructured.Unstructured{Object: target.Body}
 	w.loops.NoteVersions(client.ObjectKeyFromObject(&object), result.Versions)
 	return result, err

@@ -25,10 +25,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -36,8 +36,8 @@ import (
 const prefix = "op.example.org"
 
 var (
-	kind           = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	resource       = discovery.Resource{GroupVersionKind: kind, Plural: "configmaps", Namespaced: true}
+	configMapKind  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	resource       = discovery.Resource{GroupVersionKind: configMapKind, Plural: "configmaps", Namespaced: true}
 	serverResource = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 )
 
@@ -104,7 +104,7 @@ func newKindFixture(t *testing.T) *kindFixture {
 		t.Fatal(err)
 	}
 	s.deps = &controller.Dependencies{
-		Settings: settings.Settings{
+		Settings: kind.Settings{
 			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
 			Workers: 10, WriteTimeout: time.Minute,
@@ -160,7 +160,7 @@ func (s *kindFixture) waitUntilSettled() {
 
 func (s *kindFixture) object(namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kind)
+	o.SetGroupVersionKind(configMapKind)
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	return o

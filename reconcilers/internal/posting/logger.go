@@ -14,18 +14,7 @@ const lineReason = "Logging"
 
 // LinePoster is a poster that can also post log lines. It is a separate type because replacing the logger costs time in
 // each call of a handler, which operators without this setting should not pay.
-type LinePoster struct {
-	// Poster posts the events.
-	Poster *QueuePoster
-}
-
-// Post implements handlers.Poster.
-func (p LinePoster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
-	p.Poster.Post(ctx, body, eventType, reason, message)
-}
-
-// Takes implements handlers.Poster.
-func (p LinePoster) Takes(level slog.Level) bool { return p.Poster.Takes(level) }
+type LinePoster struct{ *QueuePoster }
 
 // Logger returns a logger whose lines are also posted as events about the object. The message of an event consists of
 // the line, its error, and the keys and values of the call, after the extra values, which the log line already has. The
@@ -40,7 +29,7 @@ func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) lo
 	if deep, ok := inner.(logr.CallDepthLogSink); ok {
 		inner = deep.WithCallDepth(1)
 	}
-	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.Poster, body: body, extraValues: told}})
+	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.QueuePoster, body: body, extraValues: told}})
 }
 
 // withoutPosting returns the logger without posting, if it posts lines.

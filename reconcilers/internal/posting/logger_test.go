@@ -31,7 +31,7 @@ func postedEvents(t *testing.T, o posting.Options, inner logr.Logger, log func(l
 		s := &server{}
 		poster := posting.New(s, o)
 		defer startPoster(t.Context(), t, poster)()
-		log(posting.LinePoster{Poster: poster}.Logger(inner, example(), "handler", "fn"))
+		log(posting.LinePoster{QueuePoster: poster}.Logger(inner, example(), "handler", "fn"))
 		synctest.Wait()
 		for _, event := range s.all() {
 			events = append(events, fmt.Sprintf("%s %s %s: %s", event.InvolvedObject.Name, event.Type, event.Reason,
@@ -131,7 +131,7 @@ func TestLoggersOfLoggers(t *testing.T) {
 		s := &server{}
 		poster := posting.New(s, posting.Options{})
 		defer startPoster(t.Context(), t, poster)()
-		lines := posting.LinePoster{Poster: poster}
+		lines := posting.LinePoster{QueuePoster: poster}
 		log := lines.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example())
 		lines.Logger(log.WithValues("a", 1), objectNamed("kex2")).Info("m")
 		synctest.Wait()
@@ -148,7 +148,7 @@ func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 	inner := logr.FromSlogHandler(slog.NewJSONHandler(&to, &slog.HandlerOptions{AddSource: true}))
 	events := postedEvents(t, posting.Options{}, inner, func(log logr.Logger) {
 		synctest.Wait()
-		again := posting.LinePoster{Poster: posting.New(&server{}, posting.Options{})}.Logger(log, example())
+		again := posting.LinePoster{QueuePoster: posting.New(&server{}, posting.Options{})}.Logger(log, example())
 		again.Info("inner")
 		logForCaller(again)
 		slog.New(logr.ToSlogHandler(log)).Warn("several", "a", 1, "b", 2)
@@ -176,7 +176,8 @@ func TestLinesWithoutDetails(t *testing.T) {
 		s, counts := &server{}, map[posting.EventOutcome]int{}
 		poster := posting.New(s, posting.Options{Count: func(what posting.EventOutcome) { counts[what]++ }})
 		stop := startPoster(t.Context(), t, poster)
-		posting.LinePoster{Poster: poster}.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example()).Info("m")
+		silent := funcr.New(func(_, _ string) {}, funcr.Options{})
+		posting.LinePoster{QueuePoster: poster}.Logger(silent, example()).Info("m")
 		synctest.Wait()
 		stop()
 		got, want := s.messages(), map[posting.EventOutcome]int{posting.Posted: 1}
