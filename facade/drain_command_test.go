@@ -32,9 +32,9 @@ func TestDrainCommand(t *testing.T) {
 		code         int
 		want         []string
 	}{
-		{"an unknown way for deletions is an error", "drain -A --deletions now", 2, []string{`"now" is neither`}},
-		{"delete handlers are not run by the command", "drain -A --deletions run", 2,
-			[]string{"run it until drain --check"}},
+		{"an unknown way for deletions is an error", "drain -A --deletions now", 2, []string{`"now" is none of`}},
+		{"delete handlers must have time", "drain -A --deletions run --deletion-timeout 0s", 2,
+			[]string{"0s is not positive"}},
 		{"a check cannot freeze", "drain -A --check --freeze", 2, []string{"exclude each other"}},
 		{"the flag for AsKopf is an error otherwise", "drain -A --shared-finalizer", 2,
 			[]string{"only for operators with AsKopf"}},

@@ -70,7 +70,7 @@ const preflightWait = 30 * time.Second
 // addPreflight adds the same checks to the manager of a program. They run beside the operator after it is ready, once,
 // and do not delay its start. Only programs of the command line report on the cluster.
 func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration) error {
-	if !op.coordination.HasOwnManager || op.coordination.Embedded {
+	if !op.coordination.HasOwnManager || op.coordination.Embedded || op.flags.DeletionsOnly {
 		return nil
 	}
 	log := m.GetLogger().WithName(op.name)

@@ -104,6 +104,9 @@ func (op *Operator) beginSetup(m ctrl.Manager, expected registry.SetupStage) ([]
 func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration) error {
 	// An error of WithManager already contains its location.
 	for _, add := range op.managerFunctions {
+		if op.flags.DeletionsOnly {
+			break // they do not belong to the handlers of deletions
+		}
 		if err := add(m); err != nil {
 			return err
 		}
@@ -193,6 +196,10 @@ func (op *Operator) buildPlan(scheme *runtime.Scheme) ([]reconcilers.Registratio
 	// Default operations are added to a copy of the handler, so that the plan can be made again with other settings.
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
+		// Changes, which include deletions, and the indices that their handlers can use.
+		if op.flags.DeletionsOnly && !one.Handler.StoresUnderID() && one.Handler.Index == nil {
+			continue
+		}
 		h := op.reviews.WithDefaultOperations(one.Handler)
 		plan = append(plan, reconcilers.Registration{Selector: one.Selector, Handler: h})
 	}
@@ -254,6 +261,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.storedForm.CompactSubs,
 			Digests: s.storedForm.Digests, Conditions: s.conditions,
 			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
+			DeletionsOnly: op.flags.DeletionsOnly,
 			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
 			Backoff:   defaults.NegativeIfImmediate(s.values.Execution.DefaultBackoff),
 			Lifecycle: s.values.Execution.Lifecycle.lifecycle, Checkpoint: s.values.Execution.Checkpoint,

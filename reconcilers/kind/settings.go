@@ -60,6 +60,8 @@ type Settings struct {
 	// KopfDeletions calls deletion handlers while background handlers of the object are still stopping. It never calls
 	// them for objects that disappear without our finalizer. Kopf does both.
 	KopfDeletions bool
+	// DeletionsOnly handles only objects that are being deleted.
+	DeletionsOnly bool
 	// LeaveFinalizers keeps the finalizer of an object whose background handler has ended by itself, until the next
 	// event of the object, as Kopf does. By default, the finalizer is removed at once.
 	LeaveFinalizers bool

@@ -3,16 +3,21 @@ package commandline
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
@@ -22,8 +27,9 @@ type drainer struct {
 	request   draining.Drain
 	peering   string // --peering
 	election  ElectionFlags
-	deletions string // --deletions
-	confirmed bool   // --yes
+	deletions string        // --deletions
+	timeout   time.Duration // --deletion-timeout
+	confirmed bool          // --yes
 }
 
 // drainCommand returns the command that removes everything of the operator from a cluster.
@@ -34,11 +40,12 @@ func drainCommand(p Program, program string) *cobra.Command {
 		Args: rejectArguments,
 		Long: "Remove everything that the operator has stored in the cluster: its finalizers, annotations and fields " +
 			"on objects, the marks of children, its entries in webhook configurations, its peering records and its " +
-			"Lease. Objects, children and owner references stay, and no handler is called. Scale the operator to " +
-			"zero first: a running one is an error. An operator that is installed later handles each object as " +
-			"created, unless --keep-memory is given.\n\nThe command lists what is left. It can be repeated at any " +
-			"time. The exit code is 1 if anything is left, and 2 if --check has found anything. The command uses the " +
-			"cluster and the permissions of your kubeconfig.\n\n" + environmentHelp,
+			"Lease. Objects, children and owner references stay. No handler is called, except those of deletions " +
+			"with --deletions=run. Scale the operator to zero first: a running one is an error. An operator that is " +
+			"installed later handles each object as created, unless --keep-memory is given.\n\nThe command lists " +
+			"what is left. It can be repeated at any time. The exit code is 1 if anything is left, and 2 if --check " +
+			"has found anything. The command uses the cluster and the permissions of your kubeconfig.\n\n" +
+			environmentHelp,
 		Example: drainExamples(program),
 		RunE:    d.drain,
 	}
@@ -52,7 +59,9 @@ func drainCommand(p Program, program string) *cobra.Command {
 	flags.BoolVar(&d.request.KeepMemory, "keep-memory", false, "keep the annotations and fields on objects and "+
 		"children, so that an operator that is installed later continues with them")
 	flags.StringVar(&d.deletions, "deletions", "refuse", "for objects that are being deleted: `refuse` leaves them, "+
-		"and skip releases them without their delete handlers")
+		"run calls their delete handlers in this process, and skip releases them without")
+	flags.DurationVar(&d.timeout, "deletion-timeout", draining.DefaultDeletionTimeout, "how long the delete handlers "+
+		"may take with --deletions=run")
 	flags.BoolVar(&d.request.SharedToo, "shared-finalizer", false, "with AsKopf, also remove what operators of Kopf "+
 		"share: the finalizer and the last-handled configuration")
 	flags.BoolVar(&d.request.Freeze, "freeze", false, "pause the running operators of the peering first, for an hour; "+
@@ -65,12 +74,12 @@ func drainCommand(p Program, program string) *cobra.Command {
 // checkFlags validates the flags that only this command has.
 func (d *drainer) checkFlags(cmd *cobra.Command) error {
 	switch d.deletions {
-	case "refuse", "skip":
-	case "run":
-		return asUsageError(cmd, errors.New("--deletions: \"run\" is not supported, as only the operator itself calls "+
-			"delete handlers: run it until drain --check lists no deletions, and then drain"))
+	case "refuse", "skip", "run":
 	default:
-		return asUsageError(cmd, fmt.Errorf("--deletions: %q is neither \"refuse\" nor \"skip\"", d.deletions))
+		return asUsageError(cmd, fmt.Errorf("--deletions: %q is none of \"refuse\", \"run\" and \"skip\"", d.deletions))
+	}
+	if d.timeout <= 0 {
+		return asUsageError(cmd, fmt.Errorf("--deletion-timeout: %s is not positive", d.timeout))
 	}
 	d.request.SkipDeletions = d.deletions == "skip"
 	if d.request.Check && d.request.Freeze {
@@ -118,6 +127,10 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 		warnAboutScope(log)
 	}
 	request.Confirm = func(reason string) error { return d.confirm(cmd, reason) }
+	if d.deletions == "run" {
+		request.DeletionTimeout = d.timeout
+		request.RunDeletions = func(ctx context.Context) error { return d.runDeletions(ctx, log) }
+	}
 	config, err := d.base.logIn(settings)
 	if err != nil {
 		return err
@@ -127,6 +140,25 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 		return fmt.Errorf("draining operator %q: %w", d.base.program.Name, err)
 	}
 	return d.printReport(cmd, report, err)
+}
+
+// runDeletions runs the operator for the objects that are being deleted, until the context ends. It takes no part in
+// the peering or the election: the drain has made sure that no other process runs.
+func (d *drainer) runDeletions(ctx context.Context, log logr.Logger) error {
+	given := RunFlags{
+		Namespaces: d.base.scope.namespaces, HasScope: d.base.scope.isGiven(), Cluster: d.base.cluster,
+		Peering: PeeringFlags{Standalone: ptr.To(true)}, DeletionsOnly: true,
+	}
+	operator := d.base.program.Operator
+	return operator.Around(ctx, given, func() error {
+		settings, err := operator.Settings() // the startup handlers may have changed them
+		if err != nil {
+			return err
+		}
+		return serving.Run(ctx, settings, serving.Options{
+			Name: d.base.program.Name, Log: log, Cluster: d.base.cluster, SetUp: operator.SetupWithManager,
+		})
+	})
 }
 
 // printReport prints the report, and returns an error if anything is left or was found.

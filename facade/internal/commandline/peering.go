@@ -26,6 +26,8 @@ type RunFlags struct {
 	HealthProbeBindAddress string
 	// Cluster selects the kubeconfig.
 	Cluster serving.ClusterConfig
+	// DeletionsOnly handles only objects that are being deleted, and serves no admission.
+	DeletionsOnly bool
 }
 
 // Inspection configures the debug server, which shows the state of an operator and its objects.

@@ -53,6 +53,9 @@ func (d *Drain) Run(ctx context.Context, config *rest.Config) (*DrainReport, err
 	}
 	// Webhooks of a stopped operator can block the writes to its objects, so they are withdrawn first.
 	r.drainWebhooks(ctx, running)
+	if err := r.finishDeletions(ctx); err != nil {
+		r.leave("delete handlers", "", err)
+	}
 	r.drainObjects(ctx)
 	r.drainChildren(ctx)
 	r.removeRecords(ctx, running)

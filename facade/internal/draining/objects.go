@@ -28,8 +28,8 @@ const (
 )
 
 // errDeleting is the reason why an object that is being deleted is left.
-var errDeleting = errors.New("it is being deleted, and its delete handlers have not finished: let the operator " +
-	"finish them, or use --deletions=skip to release it without them")
+var errDeleting = errors.New("it is being deleted, and its delete handlers have not finished: run them with " +
+	"--deletions=run, or use --deletions=skip to release it without them")
 
 // find finds the things on an object.
 type find func(body map[string]any) (traces, error)

@@ -1,6 +1,9 @@
 package draining
 
 import (
+	"context"
+	"time"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -63,6 +66,10 @@ type Drain struct {
 	SharedToo bool
 	// SkipDeletions releases objects that are being deleted without their delete handlers. By default, they are left.
 	SkipDeletions bool
+	// RunDeletions runs the operator for objects that are being deleted, until the context ends; nil to leave them.
+	// DeletionTimeout limits it.
+	RunDeletions    func(ctx context.Context) error
+	DeletionTimeout time.Duration
 	// Freeze pauses the running operators of the peering first. By default, a running one is an error.
 	Freeze bool
 	// Confirm is called if it is unknown whether the operator is running, with the reason. An error ends the drain.

@@ -128,7 +128,7 @@ func newController(
 	// Dependencies.Forget must receive the end of every handled object. A selector would hide the end of those that
 	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
 	// their own.
-	if deps.Forget == nil || c.ownership != nil && c.ownership.isWatchOnly {
+	if deps.Forget == nil || c.isWatchOnly() {
 		c.selector = requirements.SharedLabels(adapters.DescriptionsOf(own), (*handlers.Handler).WatchedLabels)
 	}
 	return c

@@ -47,7 +47,7 @@ func (c *Controller) informerInterest() informers.WatchInterest {
 		MetadataOnly: c.decodeType == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
 	// No handler reads objects of this kind that are not children, so only their identity is kept.
-	if c.ownership != nil && c.ownership.isWatchOnly && c.ownership.lookup == nil {
+	if c.isWatchOnly() && c.ownership.lookup == nil {
 		wanted.KeepsWhole = c.ownership.handling.Children.MayBeChild(c.resource.GroupKind())
 	}
 	if c.decodeType == nil || wanted.MetadataOnly {

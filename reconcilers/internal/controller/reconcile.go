@@ -128,7 +128,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (res
 		c.callForDisappeared(ctx, key)
 	}
 	// Nothing is left to do for a deleted object, or for a kind that is only watched for its owners.
-	if cached == nil || c.ownership != nil && c.ownership.isWatchOnly {
+	if cached == nil || c.isWatchOnly() || c.deps.Settings.DeletionsOnly && !cached.IsDeleting() {
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
