@@ -42,7 +42,7 @@ var pageSetups = map[string]page{
 	"docs/admission-reference.md": {
 		program: "test/quickstart/testdata/admission", startedText: "Wrote a webhook configuration",
 		setupCommands: "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\n" +
-			"kubectl create namespace databases-system\noperator run -A",
+			"kubectl get namespace databases-system || kubectl create namespace databases-system\noperator run -A",
 		stopText:   "operator manifests",
 		wantOutput: []string{`"allowed":true`, "service/webhook created"},
 	},
@@ -68,7 +68,8 @@ var pageSetups = map[string]page{
 	"docs/certificates.md": {
 		program: "test/quickstart/testdata/admission", startedText: "Wrote a webhook configuration",
 		setupCommands: "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\n" +
-			"kubectl create namespace databases-system\nexport SERVICE=databases-system/webhook\noperator run -A",
+			"kubectl get namespace databases-system || kubectl create namespace databases-system\n" +
+			"export SERVICE=databases-system/webhook\noperator run -A",
 		commandsBefore: map[string]string{
 			"curl": "unset SERVICE\noperator run -A",
 		},

@@ -44,9 +44,6 @@ func (c *Controller) newOwning(of kind.HandledKind, families adapters.Families) 
 	}
 }
 
-// isWatchOnly reports whether the kind is only watched for the handlers of other kinds.
-func (c *Controller) isWatchOnly() bool { return c.ownership != nil && c.ownership.isWatchOnly }
-
 // beginChildTracking connects the kind to the tracker of children for one run. The returned function disconnects it. A
 // nil receiver does nothing.
 func (o *ownership) beginChildTracking(enqueue func(types.NamespacedName)) (end func()) {
