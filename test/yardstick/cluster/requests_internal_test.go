@@ -11,14 +11,16 @@ import (
 func TestRequests(t *testing.T) {
 	r := Requests{
 		"patch kopfexamples": 40, "create events": 1, "get": 3, "list kopfexamples": 1, "patch kopfexamples/status": 2,
+		"create selfsubjectrulesreviews": 1,
 	}
 	if got := r.Writes(); got != 43 {
-		t.Errorf("writes include subresources and exclude reads: want 43, got %d", got)
+		t.Errorf("writes include subresources, and exclude reads and reviews: want 43, got %d", got)
 	}
-	if got := r.Total(); got != 47 {
-		t.Errorf("the total includes all requests: want 47, got %d", got)
+	if got := r.Total(); got != 48 {
+		t.Errorf("the total includes all requests: want 48, got %d", got)
 	}
-	want := "create events 1, get 0.15 per object, list kopfexamples 1, patch kopfexamples 2.00 per object, " +
+	want := "create events 1, create selfsubjectrulesreviews 1, get 0.15 per object, " +
+		"list kopfexamples 1, patch kopfexamples 2.00 per object, " +
 		"patch kopfexamples/status 0.10 per object"
 	if diff := cmp.Diff(want, r.Describe(20)); diff != "" {
 		t.Errorf("frequent requests are counted per object, the others in total: -want, +got\n%s", diff)
