@@ -11,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
@@ -50,7 +49,7 @@ func (r *recorder) recordRequest(request memapi.Request, user, agent string) {
 	now := metav1.NewMicroTime(time.Now())
 	data, err := json.Marshal(auditv1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Event"},
-		Level:    auditv1.LevelMetadata, AuditID: types.UID(uuid.NewUUID()), Stage: auditv1.StageRequestReceived,
+		Level:    auditv1.LevelMetadata, AuditID: uuid.NewUUID(), Stage: auditv1.StageRequestReceived,
 		RequestURI: request.Path, Verb: request.Verb, User: authenticationv1.UserInfo{Username: user}, UserAgent: agent,
 		ObjectRef: &auditv1.ObjectReference{
 			APIGroup: request.Resource.Group, APIVersion: request.Resource.Version, Resource: request.Resource.Plural,
