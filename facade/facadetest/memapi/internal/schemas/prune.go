@@ -2,21 +2,14 @@ package schemas
 
 import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Prune removes unknown fields, and nulls where the schema does not allow them, from an object without apiVersion and
 // kind. It returns the paths of the unknown fields. Metadata that cannot be decoded are an error.
 func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
-	// Metadata are pruned even if the kind keeps unknown fields. Encoding them again also drops empty fields.
-	metadata, found, unknown, err := objectmeta.GetObjectMetaWithOptions(
-		object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true},
-	)
-	if err == nil && found {
-		object["metadata"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(metadata)
-	}
+	// Metadata are pruned even if the kind keeps unknown fields.
+	unknown, err = coerceMetadata(object, nil)
 	if err != nil {
 		return nil, err // its text equals that of the real server
 	}
@@ -27,13 +20,8 @@ func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
 		dropNulls(object, v.structural)
 	}
 	// Embedded objects are pruned after the object that contains them.
-	problem, within := objectmeta.CoerceWithOptions(
-		nil, object, v.structural, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true},
-	)
-	if problem != nil {
-		return nil, problem
-	}
-	return append(unknown, within...), nil
+	within, err := v.coerceEmbedded(object)
+	return append(unknown, within...), err
 }
 
 // Decode removes fields from a stored object that the version does not have, or no longer has.

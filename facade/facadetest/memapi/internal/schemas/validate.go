@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -18,7 +17,7 @@ import (
 // Validate validates a new object, which has its apiVersion and kind.
 func (v *Version) Validate(object map[string]any) field.ErrorList {
 	problems := v.validateStructure(object)
-	problems = append(problems, objectmeta.Validate(nil, object, v.structural, false)...)
+	problems = append(problems, v.validateEmbedded(object)...)
 	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
 	return append(problems, v.validateRules(problems, object, nil)...)
 }
@@ -60,7 +59,7 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 	// Ratcheting does not apply to lists and embedded objects below.
 	problems = v.changedProblems(problems, object, before)
 	if !status {
-		problems = append(problems, objectmeta.Validate(nil, object, v.structural, false)...)
+		problems = append(problems, v.validateEmbedded(object)...)
 	}
 	// Lists with duplicate items are accepted if the former object had any.
 	if len(listtype.ValidateListSetsAndMaps(nil, v.structural, before)) == 0 {
