@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,10 +55,8 @@ func TestRecordedOperator(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended, done := make(chan error, 1), make(chan struct{})
 	op := newReader(done)
-	go func() {
-		_, _, err := executeCommand(ctx, op, "run", "--all-namespaces", "--kubeconfig", cluster.Kubeconfig())
-		ended <- err
-	}()
+	// The command run would redirect the logs of libraries, which parallel tests use.
+	go func() { ended <- op.Run(ctx, kopf.RunSettings{Kubeconfig: cluster.Kubeconfig(), Log: logr.Discard()}) }()
 	if err := createConfigMap(t, clientOf(t, cluster), "a"); err != nil {
 		t.Fatal(err)
 	}
