@@ -262,7 +262,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			Digests: s.storedForm.Digests, Conditions: s.conditions,
 			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
 			DeletionsOnly: op.flags.DeletionsOnly,
-			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
+			Workers:       s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
 			Backoff:   defaults.NegativeIfImmediate(s.values.Execution.DefaultBackoff),
 			Lifecycle: s.values.Execution.Lifecycle.lifecycle, Checkpoint: s.values.Execution.Checkpoint,
 			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks,

@@ -100,7 +100,7 @@ func electionSeed() uint64 {
 
 // compare returns the figures of an example, and whether calls are lost or repeated without a reason. One process makes
 // the calls of an edit once. A process that is killed or frozen has not saved all results: another one repeats these.
-func (p *electedExample) compare(single *electedExample, events []string) (line string, isWrong bool) {
+func (e *electedExample) compare(single *electedExample, events []string) (line string, isWrong bool) {
 	known := map[string]bool{}
 	for _, counts := range single.calls {
 		for call := range counts {
@@ -109,7 +109,7 @@ func (p *electedExample) compare(single *electedExample, events []string) (line 
 	}
 	var expected, made, explained, unexplained, lost int
 	var details []string
-	for i, counts := range p.calls {
+	for i, counts := range e.calls {
 		event := ""
 		if i > 0 && i <= len(events) {
 			event = events[i-1]
@@ -136,11 +136,11 @@ func (p *electedExample) compare(single *electedExample, events []string) (line 
 			made += count
 		}
 	}
-	line = fmt.Sprintf("%-24s events %d, calls of one process %3d, of two %3d", p.name, len(events), expected, made)
+	line = fmt.Sprintf("%-24s events %d, calls of one process %3d, of two %3d", e.name, len(events), expected, made)
 	line += fmt.Sprintf(", repeated after a kill %d, without a reason %d, lost %d", explained, unexplained, lost)
-	isWrong = lost+unexplained > 0 || p.failure != nil
-	if p.failure != nil {
-		details = append(details, p.failure.Error())
+	isWrong = lost+unexplained > 0 || e.failure != nil
+	if e.failure != nil {
+		details = append(details, e.failure.Error())
 	}
 	return strings.Join(append([]string{line}, details...), "\n    "), isWrong
 }
