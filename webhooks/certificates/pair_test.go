@@ -96,8 +96,15 @@ func TestFiles(t *testing.T) {
 		t.Errorf("the certificate must be served: got the error %v", err)
 	}
 	second := renewed(t, folder, bundles)
-	if _, err := connect(source, second, "second"); err != nil {
-		t.Errorf("the new certificate must be served: got the error %v", err)
+	// The file of the bundle can be read before the watcher has read the certificate with its key.
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		_, err := connect(source, second, "second")
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the new certificate must be served: got the error %v", err)
+		}
 	}
 	if err := r.stop(); err != nil {
 		t.Errorf("the stop must not return an error: got %v", err)

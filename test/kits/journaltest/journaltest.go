@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -32,6 +33,12 @@ func NewHandler(id, on string) *handlers.Handler {
 	default:
 		h.Reason = cause.Reason(on)
 	}
+	return h
+}
+
+// WithRequirement adds a filter to the handler, with the words of its registration, and returns the handler.
+func WithRequirement(h *handlers.Handler, words string) *handlers.Handler {
+	h.FilterDescriptions.Filters = append(h.FilterDescriptions.Filters, requirements.Criterion{Text: words})
 	return h
 }
 
