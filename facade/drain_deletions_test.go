@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -45,6 +46,7 @@ func newDeletingOperator(called *calledHandlers) *kopf.Operator {
 	op.OnStartup("open", func(context.Context, *kopf.Activity) error { called.add("open"); return nil })
 	op.OnCleanup("close", func(context.Context, *kopf.Activity) error { called.add("close"); return nil })
 	op.WithManager(func(ctrl.Manager) error { called.add("WithManager"); return nil })
+	widgets.Owns(&corev1.ConfigMap{})
 	widgets.OnCreate("create", change("create"))
 	widgets.OnUpdate("update", change("update"))
 	widgets.OnResume("resume", change("resume"))
@@ -65,6 +67,7 @@ func newDeletingOperator(called *calledHandlers) *kopf.Operator {
 func TestDrainRunsDeletions(t *testing.T) {
 	server := memapi.New()
 	server.Install(widgetResource)
+	server.Install(configMaps)
 	put := func(name string, deletion any) {
 		server.Put(widgetResource, map[string]any{"metadata": map[string]any{
 			"name": name, "namespace": "default", "uid": name, "finalizers": []any{"test.example.org/finalizer"},

@@ -18,7 +18,10 @@ func (r *run) finishDeletions(ctx context.Context) error {
 	if r.RunDeletions == nil || r.Check {
 		return nil
 	}
-	left, kinds := r.countDeletions(ctx, nil)
+	looking := *r
+	looking.results = newResults() // the numbers of a drain are those of its last list
+	kinds := looking.resolveKinds(ctx)
+	left := looking.countDeletions(ctx, kinds)
 	if left == 0 {
 		return nil // the startup handlers are not called either
 	}
@@ -26,7 +29,7 @@ func (r *run) finishDeletions(ctx context.Context) error {
 	running, stop := context.WithTimeout(ctx, r.DeletionTimeout)
 	defer stop()
 	go func() { ended <- r.RunDeletions(running) }()
-	for noted := 0; left > 0; left, kinds = r.countDeletions(ctx, kinds) {
+	for noted := 0; left > 0; left = looking.countDeletions(ctx, kinds) {
 		if left != noted {
 			log.Info("Waiting for the delete handlers", "objects", left, "timeout", r.DeletionTimeout.String())
 			noted = left
@@ -44,23 +47,17 @@ func (r *run) finishDeletions(ctx context.Context) error {
 	return <-ended
 }
 
-// countDeletions returns the number of objects that are being deleted and have the finalizer. It looks for the kinds in
-// the cluster, unless they are given.
-func (r *run) countDeletions(ctx context.Context, kinds []*resolvedKind) (int, []*resolvedKind) {
-	counting := *r
-	counting.results = newResults() // the numbers of a drain are those of its last list
-	if kinds == nil {
-		kinds = counting.resolveKinds(ctx)
-	}
+// countDeletions returns the number of objects that are being deleted and have the finalizer.
+func (r *run) countDeletions(ctx context.Context, kinds []*resolvedKind) int {
 	var left atomic.Int64
 	for _, kind := range kinds {
 		// The drain itself reports kinds that cannot be listed.
-		_ = counting.drainList(ctx, kind.Resource, "", func(body map[string]any) (traces, error) {
+		_ = r.drainList(ctx, kind.Resource, "", func(body map[string]any) (traces, error) {
 			if isDeleting(body) && slices.Contains(finalizersOf(body), r.Finalizer) {
 				left.Add(1)
 			}
 			return traces{}, nil
 		})
 	}
-	return int(left.Load()), kinds
+	return int(left.Load())
 }

@@ -38,7 +38,10 @@ func (d *Drain) Run(ctx context.Context, config *rest.Config) (*DrainReport, err
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Drain: d, cluster: clients, results: newResults(), metadataOnly: d.usesAnnotationsOnly()}
+	r := &run{
+		Drain: d, cluster: clients, results: newResults(), metadataOnly: d.usesAnnotationsOnly(),
+		childKinds: map[schema.GroupKind]bool{},
+	}
 	if r.places, err = r.selectNamespaces(ctx); err != nil {
 		return nil, err
 	}
@@ -104,7 +107,6 @@ func isEssenceInAnnotations(of diffbase.Storage) bool {
 
 // drainObjects drains the objects of all handled kinds.
 func (r *run) drainObjects(ctx context.Context) {
-	r.childKinds = map[schema.GroupKind]bool{}
 	for _, kind := range r.resolveKinds(ctx) {
 		r.drainKind(ctx, kind)
 	}
