@@ -45,11 +45,11 @@ func TestAdmittedNamespaces(t *testing.T) {
 					}
 				}
 				want("before any namespace is admitted", "")
-				admitted.SetNames([]string{"a", "d"})
+				admitted.Replace([]string{"a", "d"})
 				want("after one of two admitted namespaces matches", "a", `Serving namespaces" "namespaces"=["a"]`)
-				admitted.SetNames([]string{"b", "d"})
+				admitted.Replace([]string{"b", "d"})
 				want("after another namespace is admitted instead", "b", `"appeared"=["b"] "vanished"=["a"]`)
-				admitted.SetNames([]string{"b"})
+				admitted.Replace([]string{"b"})
 				want("after a namespace that does not match is not admitted any more", "",
 					"Namespaces appeared or vanished")
 			})

@@ -2,11 +2,13 @@ package reconcilers
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // Gate pauses an operator, for example while a peer of a higher priority is active. Nil and the zero value are open. If
@@ -16,12 +18,14 @@ import (
 // Work that is running when the gate closes may finish within Options.PauseTimeout, and its outcome is written;
 // background handlers are stopped at once. Without the permission to write, all work ends at once.
 //
-// There is one gate for the operator, and one for each namespace with peering of its own. Both must be open.
+// There is one gate for the operator, one for each namespace with peering of its own, and one for each range of a
+// sharded operator. An object is handled while the gates of all three are open.
 type Gate struct {
 	operatorGate *Gate // the operator's gate; nil in the operator's gate itself
 
 	mu             sync.Mutex
 	namespaceGates map[string]*Gate // gates of namespaces, made on demand and never removed
+	rangeGates     map[int]*Gate    // gates of ranges, by index, made on demand and never removed
 	closed         bool             // as set by Set
 	permittedUntil time.Time        // end of the permission to write; zero means that it does not end
 	// until is over, or work is still running that was started before a former until was over
@@ -46,13 +50,28 @@ func (g *Gate) NamespaceGate(namespace string) *Gate {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	part := g.namespaceGates[namespace]
+	if g.namespaceGates == nil {
+		g.namespaceGates = map[string]*Gate{}
+	}
+	return partOf(g, g.namespaceGates, namespace)
+}
+
+// RangeGate returns the gate of one range, and makes it if necessary. It is open at first.
+func (g *Gate) RangeGate(index int) *Gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rangeGates == nil {
+		g.rangeGates = map[int]*Gate{}
+	}
+	return partOf(g, g.rangeGates, index)
+}
+
+// partOf returns one part of the operator's gate, and makes it if necessary. The caller holds the lock.
+func partOf[K comparable](g *Gate, parts map[K]*Gate, of K) *Gate {
+	part := parts[of]
 	if part == nil {
-		if g.namespaceGates == nil {
-			g.namespaceGates = map[string]*Gate{}
-		}
 		part = &Gate{operatorGate: g}
-		g.namespaceGates[namespace] = part
+		parts[of] = part
 	}
 	return part
 }
@@ -171,8 +190,13 @@ func hasPassed(t time.Time) bool {
 	return !t.IsZero() && (!now.Before(t) || !now.Round(0).Before(t.Round(0)))
 }
 
-// permissionIn returns the permission for a namespace; the empty namespace stands for cluster-scoped objects.
-func (g *Gate) permissionIn(namespace string) context.Context {
+// permissionIn returns the permission for a namespace, or for a range in it; the empty namespace stands for
+// cluster-scoped objects. The permission for a range does not end with that of the namespace, but [Gate.mayWrite]
+// respects both.
+func (g *Gate) permissionIn(namespace string, of shards.Range) context.Context {
+	if !of.IsWhole() {
+		return g.RangeGate(of.Index).WritePermission()
+	}
 	if part := g.NamespaceGate(namespace); part != nil {
 		return part.WritePermission()
 	}
@@ -186,15 +210,28 @@ func (g *Gate) hasPermission() bool {
 	return !g.isPermissionExpired && !hasPassed(g.permittedUntil)
 }
 
-// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects.
-func (g *Gate) mayWrite(namespace string) bool {
+// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects. The
+// context belongs to the work that writes.
+func (g *Gate) mayWrite(ctx context.Context, namespace string) bool {
 	if g == nil {
 		return true
 	}
 	g.mu.Lock()
 	part := g.namespaceGates[namespace]
 	g.mu.Unlock()
-	return g.hasPermission() && (part == nil || part.hasPermission())
+	return g.hasPermission() && (part == nil || part.hasPermission()) && g.mayWriteRange(shards.RangeOf(ctx))
+}
+
+// mayWriteRange reports whether the work for a range may write. Work whose range is unknown may be a handler that uses
+// a context of its own: while handlers of any lost range are still running, it may not write.
+func (g *Gate) mayWriteRange(of shards.Range) bool {
+	if !of.IsWhole() {
+		return g.RangeGate(of.Index).hasPermission()
+	}
+	g.mu.Lock()
+	parts := slices.Collect(maps.Values(g.rangeGates))
+	g.mu.Unlock()
+	return !slices.ContainsFunc(parts, func(part *Gate) bool { return !part.hasPermission() && part.Busy() > 0 })
 }
 
 // Open reports whether new work may start.

@@ -17,8 +17,8 @@ func TestPermissionAfterItsEnd(t *testing.T) {
 		g := &Gate{}
 		want := func(when string, may bool) {
 			t.Helper()
-			if g.mayWrite("") != may || g.Open() != may {
-				t.Errorf("%s: may write: %v, open: %v", when, g.mayWrite(""), g.Open())
+			if g.mayWrite(t.Context(), "") != may || g.Open() != may {
+				t.Errorf("%s: may write: %v, open: %v", when, g.mayWrite(t.Context(), ""), g.Open())
 			}
 		}
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
@@ -69,7 +69,7 @@ func TestIdleWithoutPermission(t *testing.T) {
 
 func TestWithoutAGate(t *testing.T) {
 	var g *Gate
-	if !g.mayWrite("") || !(opening{}).Open() || !(opening{}).Enter() {
+	if !g.mayWrite(t.Context(), "") || !(opening{}).Open() || !(opening{}).Enter() {
 		t.Error("without a gate, everything must be allowed")
 	}
 }

@@ -3,24 +3,26 @@ package reconcilers
 import (
 	"context"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
 // opening is one period in which the gate is open. Controllers of an ended period may not have noticed its end when the
 // gate opens again. They must not start new work from their stale caches, because other processes may have acted in
 // between. So the opening counts as closed as soon as the number of the gate has changed.
 type opening struct {
-	gate            *Gate
-	changeCount     int      // number of the gate in this period
-	takeovers       int      // how many takeovers the gate has noted before
-	operatorOpening *opening // opening of the operator's gate, if gate is that of a namespace
+	gate        *Gate
+	changeCount int      // number of the gate in this period
+	takeovers   int      // how many takeovers the gate has noted before
+	outer       *opening // opening of the gate around it: of the operator, or of the namespace for a range
 }
 
 var _ kind.WorkGate = opening{}
 
 // Open reports whether new work may start in this opening.
 func (o opening) Open() bool {
-	if o.operatorOpening != nil && !o.operatorOpening.Open() {
+	if o.outer != nil && !o.outer.Open() {
 		return false
 	}
 	if o.gate == nil {
@@ -36,17 +38,17 @@ func (o opening) isOpenLocked() bool {
 	return o.gate.isOpenLocked() && o.gate.changeCount == o.changeCount
 }
 
-// Enter counts the start of work with the gate and the operator's gate. Both must be open, otherwise neither counts.
+// Enter counts the start of work with the gate and those around it. All must be open, otherwise none counts.
 func (o opening) Enter() bool {
-	if o.operatorOpening != nil && !o.operatorOpening.Enter() {
+	if o.outer != nil && !o.outer.Enter() {
 		return false
 	}
 	if o.enterOwnGate() {
 		return true
 	}
-	// Take back the count of the operator's gate.
-	if o.operatorOpening != nil {
-		o.operatorOpening.Leave()
+	// Take back the counts of the gates around it.
+	if o.outer != nil {
+		o.outer.Leave()
 	}
 	return false
 }
@@ -62,21 +64,28 @@ func (o opening) enterOwnGate() bool {
 	return o.isOpenLocked() && o.gate.countStart()
 }
 
-// Leave counts the end of work with both gates, open or not.
+// Leave counts the end of work with all gates, open or not.
 func (o opening) Leave() {
 	o.gate.Leave()
-	if o.operatorOpening != nil {
-		o.operatorOpening.Leave()
+	if o.outer != nil {
+		o.outer.Leave()
 	}
 }
 
-// serveNamespace serves a namespace whenever its own gate is open within this opening, and calls paused while it is
-// closed.
-func (o opening) serveNamespace(
-	ctx context.Context, namespace string, serve func(context.Context, kind.WorkGate), paused func(context.Context),
+// serveScope serves a scope whenever the gates of its namespace and its range are open within this opening. It calls
+// paused while the gate of the namespace is closed.
+func (o opening) serveScope(
+	ctx context.Context, scope memory.KindScope, serve controller.ServeScope, paused func(context.Context),
 ) {
-	o.gate.NamespaceGate(namespace).followOpenings(ctx, func(ctx context.Context, now opening) {
-		now.operatorOpening = &o
-		serve(ctx, now)
+	o.gate.NamespaceGate(scope.Namespace).followOpenings(ctx, func(ctx context.Context, inNamespace opening) {
+		inNamespace.outer = &o
+		if scope.Range.IsWhole() {
+			serve(ctx, inNamespace, inNamespace.takeovers)
+			return
+		}
+		o.gate.RangeGate(scope.Range.Index).followOpenings(ctx, func(ctx context.Context, inRange opening) {
+			inRange.outer = &inNamespace
+			serve(ctx, inRange, inRange.takeovers)
+		}, skipPause)
 	}, paused)
 }

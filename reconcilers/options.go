@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -22,6 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -89,6 +91,9 @@ type Options struct {
 	StartExtraWork func(ctx context.Context) (rest func())
 	// Gate pauses the operator; a nil Gate is always open.
 	Gate *Gate
+	// Ranges are those of this process, if the replicas of the operator share the objects. Each has a gate of its own in
+	// Gate, which is set then. Nil means all objects.
+	Ranges *shards.OwnRanges
 	// Standby returns why the Gate is closed, unless a peer has closed it: then, and while it is open, it returns "".
 	Standby func() string
 	// NeedsGate reports whether the Gate may ever be closed. It is called once, when the controllers start; if it
@@ -158,11 +163,26 @@ func (o Options) distinctSelectors() (all []discovery.Selector) {
 	return all
 }
 
-// hasIndices reports whether any index is registered with the selector.
+// hasIndices reports whether any index of all objects is registered with the selector.
 func (o Options) hasIndices(selector discovery.Selector) bool {
 	return slices.ContainsFunc(o.Registrations, func(r Registration) bool {
-		return r.Selector == selector && r.Handler.Index != nil
+		return r.Selector == selector && o.indexesAll(r.Handler)
 	})
+}
+
+// wholeIndices returns the handlers that fill an index of all objects. Others fill one of the objects in the own ranges.
+func (o Options) wholeIndices(all []*adapters.HandlerChain) (found []*adapters.HandlerChain) {
+	for _, h := range all {
+		if o.indexesAll(h.Description) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// indexesAll reports whether the handler fills an index of all objects.
+func (o Options) indexesAll(h *handlers.Handler) bool {
+	return h.Index != nil && (o.Ranges == nil || h.NeedsAllObjects())
 }
 
 // StoragePointers returns the positions at which the operator stores its memory on every object, as sorted JSON

@@ -115,7 +115,7 @@ func (x *indexing) AnnounceAssignments(
 // Run fills the indices of one resource in all its namespaces until the context ends. It gets the same assignments as
 // the controllers, including handlers without an index, so that both choose the same version of a resource.
 func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
-	own := adapters.ByFamily(a.Handlers).Indexing
+	own := x.operator.options.wholeIndices(a.Handlers)
 	// Return only at the end: the orchestrator would start a returned resource again.
 	if len(own) == 0 {
 		<-ctx.Done()

@@ -9,13 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // scopes are the resources that an operator serves, each in its namespaces. Both sets may change at any time.
@@ -52,17 +55,25 @@ func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 	if begun {
 		return nil
 	}
-	matching := o.beginMatching(ctx)
-	if o.options.AdmittedNamespaces == nil {
-		return matching
+	watches := []func(){}
+	if matching := o.beginMatching(ctx); matching != nil {
+		watches = append(watches, matching)
+	}
+	if o.options.AdmittedNamespaces != nil {
+		watches = append(watches, func() { o.followAdmitted(ctx) })
+	}
+	if o.options.Ranges != nil {
+		watches = append(watches, func() { o.followRanges(ctx) })
+	}
+	if len(watches) == 0 {
+		return nil
 	}
 	return func() {
 		var running sync.WaitGroup
 		defer running.Wait()
-		if matching != nil {
-			running.Go(matching)
+		for _, watch := range watches {
+			running.Go(watch)
 		}
-		o.followAdmitted(ctx)
 	}
 }
 
@@ -97,7 +108,7 @@ func (o *operator) setMatching(names []string) {
 	if o.indexing != nil {
 		o.indexing.awaitIndices(o.options, names)
 	}
-	s.matchingNamespaces.SetNames(names)
+	s.matchingNamespaces.Replace(names)
 	o.updateServed()
 }
 
@@ -107,6 +118,23 @@ func (o *operator) followAdmitted(ctx context.Context) {
 		_, changed := o.options.AdmittedNamespaces.Current()
 		o.scopes.mu.Lock()
 		o.updateServed()
+		o.scopes.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+}
+
+// followRanges announces the scopes of the own ranges whenever these change, until the context ends.
+func (o *operator) followRanges(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, changed := o.options.Ranges.Current()
+		o.scopes.mu.Lock()
+		if o.scopes.announced {
+			names, _ := o.scopes.servedNamespaces.Current()
+			o.announceScopes(names)
+		}
 		o.scopes.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -145,7 +173,7 @@ func (o *operator) updateServed() {
 	if s.announced {
 		o.announceScopes(names)
 	}
-	s.servedNamespaces.SetNames(names)
+	s.servedNamespaces.Replace(names)
 }
 
 // subtractNames returns the names that are not among the others.
@@ -162,7 +190,7 @@ func (o *operator) turnFor(now opening) controller.Turn {
 	defer s.mu.Unlock()
 	turn := controller.Turn{Readiness: indexes.NewReadiness(), Takeovers: now.takeovers}
 	if s.gated {
-		turn.Gate, turn.FollowPauses = now, now.serveNamespace
+		turn.Gate, turn.FollowPauses = now, now.serveScope
 	}
 	switch {
 	case s.readiness == nil || now.changeCount > s.latestOpening:
@@ -209,7 +237,7 @@ func (o *operator) AnnounceAssignments(
 func (o *operator) announceScopes(names []string) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assignments {
-		serving = append(serving, scopesOf(a.Resource, names)...)
+		serving = append(serving, scopesOf(a.Resource, names, o.rangesFor(a.Handlers)...)...)
 	}
 	for _, selector := range o.scopes.unansweredSelectors {
 		unknown = append(unknown, selector.String())
@@ -238,7 +266,8 @@ func (o *operator) refuseResource(r discovery.Resource) {
 
 // refuseScopes reports the scopes of a refused resource to the health. The caller holds the lock.
 func (o *operator) refuseScopes(r discovery.Resource, names []string) {
-	for _, scope := range scopesOf(r, names) {
+	own, _ := o.options.Ranges.Current()
+	for _, scope := range scopesOf(r, names, append(own, shards.Range{})...) {
 		o.health.Scope(scope).ReportRefused()
 	}
 }
@@ -269,13 +298,38 @@ func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controll
 	return all
 }
 
+// rangesFor returns the ranges that are watched for the handlers of a kind: the own ranges, and all objects if another
+// kind needs them. Lists for indices have a check of their own.
+func (o *operator) rangesFor(all []*adapters.HandlerChain) (watched []shards.Range) {
+	own, _ := o.options.Ranges.Current()
+	if o.options.Ranges == nil {
+		return own
+	}
+	var needsOwn, needsAll bool
+	for _, h := range all {
+		needsOwn = needsOwn || !h.Description.NeedsAllObjects()
+		needsAll = needsAll || h.Description.Family == handlers.Parent
+	}
+	if needsOwn {
+		watched = own
+	}
+	if needsAll {
+		watched = append(watched, shards.Range{})
+	}
+	return watched
+}
+
 // scopesOf returns the names of a resource's scopes, as the health and the readiness know them.
-func scopesOf(r discovery.Resource, names []string) (all []string) {
+func scopesOf(r discovery.Resource, names []string, ranges ...shards.Range) (all []string) {
 	if !r.Namespaced {
 		names = []string{namespaces.Everywhere}
 	}
 	for _, namespace := range names {
-		all = append(all, memory.KindScope{Resource: r.GroupResource(), Namespace: namespace}.String())
+		for _, one := range ranges {
+			all = append(all, memory.KindScope{
+				Resource: r.GroupResource(), Namespace: namespace, Range: one,
+			}.String())
+		}
 	}
 	return all
 }

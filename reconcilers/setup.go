@@ -105,6 +105,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		Writer: patching.PatchWriter{FieldManager: o.Name}, WriteHTTPClient: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),
+		Ranges: o.Ranges,
 	}
 	if o.Gate != nil {
 		own.controllers.Permission = o.Gate.permissionIn

@@ -25,7 +25,7 @@ func TestDroppedNamespaceInPause(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.requireState("with peers in both namespaces", false, map[string]bool{"a": false, "b": false})
 		before := h.operator.timesOpened()
-		scope.SetNames([]string{"b"})
+		scope.Replace([]string{"b"})
 		time.Sleep(2 * time.Minute)
 		h.requireState("after a namespace was dropped", false, map[string]bool{"a": true, "b": false})
 		if got := h.operator.timesOpened(); got != before {
@@ -81,7 +81,7 @@ func TestAttemptsInDroppedNamespace(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.requireState("with a peer in one namespace", true, map[string]bool{"a": true, "b": false})
 		h.gateIn("a").running.Store(1)
-		scope.SetNames([]string{"b"})
+		scope.Replace([]string{"b"})
 		time.Sleep(10 * time.Minute)
 		h.gateIn("a").requireEnded(t, "while the attempt is running")
 		h.requireState("after a namespace was dropped", false, map[string]bool{"b": false})

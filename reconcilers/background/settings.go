@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -42,6 +43,8 @@ type KindSettings struct {
 	// OnForgotten is called with the uid of a deleted object when its last handler has ended; it must be quick. It may
 	// be nil.
 	OnForgotten func(types.UID)
+	// Range is the range of the objects, if the replicas share them.
+	Range shards.Range
 	// Log is a logger that names the resource.
 	Log logr.Logger
 }

@@ -118,6 +118,8 @@ type EntryStore interface {
 type IndexWork struct {
 	Call  IndexFunc
 	Store EntryStore
+	// ByRange fills the index from the objects of the own ranges only, if the replicas of the operator share them.
+	ByRange bool
 }
 
 // Notifier reports its changes to functions. Indices implement it.

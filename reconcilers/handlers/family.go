@@ -42,6 +42,13 @@ func (h *Handler) IsForChildren(watched *Handler) bool {
 	return h.Family == Child && watched.Family == Parent && h.ParentHandler == watched
 }
 
+// NeedsAllObjects reports whether the handler needs the objects of all ranges, if the replicas of the operator share
+// the objects: an index does, and so does a handler that watches children, because a child and its parent are seldom in
+// the same range.
+func (h *Handler) NeedsAllObjects() bool {
+	return h.Family == Parent || h.Family == Indexing && !h.Index.ByRange
+}
+
 // EssenceField returns the handler's field, if the essence must include it for the handler; nil otherwise.
 func (h *Handler) EssenceField() diff.Path {
 	if h.Family == Changing || h.Family == Watching || h.Family == Background {

@@ -8,22 +8,29 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
-// KindScope is one kind in one namespace, or in all. It does not have a version: all versions of a kind show the same
-// objects.
+// KindScope is one kind in one namespace, or in all, and one range of its objects, or all of them. It does not have a
+// version: all versions of a kind show the same objects.
 type KindScope struct {
 	Resource schema.GroupResource
 	// Namespace is empty for all namespaces.
 	Namespace string
+	// Range is one part of the objects; the zero value has all of them.
+	Range shards.Range
 }
 
 // String returns the name of the scope for messages.
 func (s KindScope) String() string {
-	if s.Namespace == "" {
-		return s.Resource.String()
+	name := s.Resource.String()
+	if s.Namespace != "" {
+		name += " in " + s.Namespace
 	}
-	return s.Resource.String() + " in " + s.Namespace
+	if !s.Range.IsWhole() {
+		name += " range " + s.Range.String()
+	}
+	return name
 }
 
 // ScopeMemory is the state of one scope that outlives its controllers.
@@ -66,17 +73,16 @@ func (r *Registry) MemoryOf(s KindScope) ScopeMemory {
 	return known
 }
 
-// KnownNamespaces returns the namespaces for which the resource has memory, in no order. An empty name stands for a
-// scope of all namespaces.
-func (r *Registry) KnownNamespaces(of schema.GroupResource) (names []string) {
+// ScopesOf returns the scopes of the resource that have memory, in no order.
+func (r *Registry) ScopesOf(of schema.GroupResource) (scopes []KindScope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for scope := range r.scopes {
 		if scope.Resource == of {
-			names = append(names, scope.Namespace)
+			scopes = append(scopes, scope)
 		}
 	}
-	return names
+	return scopes
 }
 
 // AllScopes returns a snapshot of all scopes. The memory itself is shared, not copied.

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 func panicErrorOf(with string) error { return panics.Contain(func() error { panic(with) }) }
@@ -126,21 +127,27 @@ func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry
-	for _, scope := range []memory.KindScope{{pods, "a"}, {pods, ""}, {jobs, "b"}} {
+	for _, scope := range []memory.KindScope{{Resource: pods, Namespace: "a"}, {Resource: pods}, {Resource: jobs, Namespace: "b"},
+		{Resource: pods, Namespace: "a", Range: shards.Range{Index: 1, Count: 2}}} {
 		if first, again := all.MemoryOf(scope), all.MemoryOf(scope); first.Objects != again.Objects {
 			t.Errorf("%s has two memories", scope)
 		}
 	}
-	names := all.KnownNamespaces(pods)
-	slices.Sort(names)
-	if d := cmp.Diff([]string{"", "a"}, names); d != "" {
-		t.Errorf("namespaces of pods: -want, +got:\n%s", d)
+	names := func() (names []string) {
+		for _, scope := range all.ScopesOf(pods) {
+			names = append(names, scope.String())
+		}
+		slices.Sort(names)
+		return names
+	}
+	if d := cmp.Diff([]string{"pods", "pods in a", "pods in a range 1/2"}, names()); d != "" {
+		t.Errorf("scopes of pods: -want, +got:\n%s", d)
 	}
 	all.DropScope(memory.KindScope{Resource: pods, Namespace: "a"})
-	if d := cmp.Diff([]string{""}, all.KnownNamespaces(pods)); d != "" {
-		t.Errorf("namespaces of pods after a drop: -want, +got:\n%s", d)
+	if d := cmp.Diff([]string{"pods", "pods in a range 1/2"}, names()); d != "" {
+		t.Errorf("scopes of pods after a drop: -want, +got:\n%s", d)
 	}
-	for want, scope := range map[string]memory.KindScope{"jobs.batch": {Resource: jobs}, "pods in a": {pods, "a"}} {
+	for want, scope := range map[string]memory.KindScope{"jobs.batch": {Resource: jobs}, "pods in a": {Resource: pods, Namespace: "a"}} {
 		if got := scope.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -61,7 +61,7 @@ func TestLiveReportsChanges(t *testing.T) {
 		{"A removed name is reported.", []string{"b"}, []string{"b"}, true},
 	} {
 		_, changed := live.Current()
-		live.SetNames(c.names)
+		live.Replace(c.names)
 		told := false
 		select {
 		case <-changed:

@@ -208,7 +208,7 @@ func (c *Coordination) connectPeering(
 			// peers are known.
 			present.JoinNamespaces(live)
 			options.AdmittedNamespaces = namespaces.NewLive()
-			present.OnAdmittedNamespaces(options.AdmittedNamespaces.SetNames)
+			present.OnAdmittedNamespaces(options.AdmittedNamespaces.Replace)
 		default:
 			// Only the leader resolves patterns, but here the namespaces would have to be known before there is a
 			// leader.

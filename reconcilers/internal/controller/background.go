@@ -24,8 +24,8 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
 	own.Resource, own.Cache, own.Slot = &resource, nil, nil
 	c.background.AllowStarts(background.KindSettings{
-		HandledKind: own, Handlers: c.handlers.Background,
-		Permission: c.deps.writePermission(c.scope.Namespace), OnForgotten: c.deps.Forget, Log: c.log,
+		HandledKind: own, Handlers: c.handlers.Background, Range: c.scope.Range,
+		Permission: c.deps.writePermission(c.scope), OnForgotten: c.deps.Forget, Log: c.log,
 	}, c)
 	// Stop the background handlers as soon as the context ends, while change handlers may still run. If a pause turns
 	// into an exit, stop them again with the new reason.

@@ -39,15 +39,15 @@ var (
 	ErrRemoved    = errors.New("the kind is not served any more")
 )
 
-// Controller handles the objects of one resource in one scope: one namespace, or the whole cluster. It has its own
-// cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the
+// Controller handles the objects of one resource in one scope: one namespace, or the whole cluster, and there one range
+// of the objects, or all of them. It has its own cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the
 // time between two restarts.
 type Controller struct {
 	deps *Dependencies
 	// turn is the period in which this controller may act; a pause or a new leader ends it.
 	turn     Turn
 	resource discovery.Resource
-	// scope names the kind and the namespace; memory, health and readiness are kept by scope.
+	// scope names the kind, the namespace and the range; memory, health and readiness are kept by scope.
 	scope  memory.KindScope
 	health *health.WatchedScope
 	// reachability remembers which failures of lists and watches were logged.
@@ -86,26 +86,26 @@ type Controller struct {
 	passContext      context.Context  //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
-// newController creates the controller of one namespace; the empty namespace is the whole cluster. It does not start
-// anything. It takes the memory of an earlier controller of the same scope.
+// newController creates the controller of one scope, with its own handlers and all handlers of the resource. It does
+// not start anything. It takes the memory of an earlier controller of the same scope.
 func newController(
-	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.HandlerChain, w *workers,
+	deps *Dependencies, turn Turn, r discovery.Resource, scope memory.KindScope, own, all []*adapters.HandlerChain,
+	w *workers,
 ) *Controller {
-	scope := memory.KindScope{Resource: r.GroupResource(), Namespace: namespace}
 	// Handlers, background supervisors and indices of the scope survive restarts of the controller in this memory.
 	kept := deps.Memory.MemoryOf(scope)
 	families := adapters.ByFamily(own)
 	c := &Controller{
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
-		journal: deps.JournalOf(r, own), decodeType: commonDecodeType(own),
+		journal: deps.JournalOf(r, all), decodeType: commonDecodeType(own),
 		workers: w, rechecks: recheckNotifiers(own), objects: kept.Objects, background: kept.Background,
 		disappearedObjects: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
 	of := c.newKind()
 	// Event handlers must recognize the writes of change handlers as own writes, or both kinds of handlers could
 	// trigger each other endlessly. So these writes pass through a writer that records them.
-	c.changes = newChanges(deps, of, own)
+	c.changes = newChanges(deps, of, own, all)
 	c.reachability.logRecovery = func() {
 		c.log.Info("Listing and watching a resource again", "handlers",
 			c.handlerIDs())

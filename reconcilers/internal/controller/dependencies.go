@@ -28,6 +28,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -62,10 +63,12 @@ type Dependencies struct {
 	Journal *journal.Journal
 	// Memory keeps the state of objects, and outlives the controllers.
 	Memory *memory.Registry
-	// Permission returns a context for a namespace that ends when the operator must not write there any more, because
-	// others may handle the objects. The contexts of handlers end at the same time. Nil permits writing for the whole
-	// run.
-	Permission func(namespace string) context.Context
+	// Permission returns a context for a namespace and a range that ends when the operator must not write there any
+	// more, because others may handle the objects. The contexts of handlers end at the same time. Nil permits writing
+	// for the whole run.
+	Permission func(namespace string, of shards.Range) context.Context
+	// Ranges are those of this process, if the replicas of the operator share the objects; nil means all objects.
+	Ranges *shards.OwnRanges
 	// Health receives the state of the controllers; nil receives nothing.
 	Health *health.Health
 	// Outage logs when the API server becomes unreachable or reachable.
@@ -83,6 +86,7 @@ type Dependencies struct {
 	acceptances sync.Map // *acceptance by schema.GroupVersionKind
 	clients     sync.Map // patching.Client by schema.GroupVersionResource
 
+	loggedForeignKinds  sync.Map // schema.GroupResource: kinds that the API server does not filter by ranges
 	loggedDroppedFields sync.Map // kind and field: fields that the API server dropped and that were logged
 }
 
@@ -92,12 +96,12 @@ type ManagerCluster interface {
 	GetScheme() *runtime.Scheme
 }
 
-// writePermission returns a context that ends together with the permission to write to the namespace.
-func (d *Dependencies) writePermission(namespace string) context.Context {
+// writePermission returns a context that ends together with the permission to write to the scope.
+func (d *Dependencies) writePermission(scope memory.KindScope) context.Context {
 	if d.Permission == nil {
 		return context.Background()
 	}
-	return d.Permission(namespace)
+	return d.Permission(scope.Namespace, scope.Range)
 }
 
 // writerFor returns the writer for one resource. For CRDs, it also logs fields that the API server drops silently. For

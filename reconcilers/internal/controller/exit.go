@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running
@@ -16,11 +17,10 @@ import (
 // The returned function ends the context. It is called when all passes have returned.
 func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	// WithoutCancel keeps the values of the context, such as the logger, but not its end.
-	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	passing, cancel := context.WithCancelCause(shards.WithRange(context.WithoutCancel(ctx), c.scope.Range))
 	c.passContext = passing
 	ended := make(chan struct{})
-	last := grace{ended: ended, abandoned: c.deps.Abandoned,
-		permissionEnded: c.deps.writePermission(c.scope.Namespace).Done()}
+	last := grace{ended: ended, abandoned: c.deps.Abandoned, permissionEnded: c.deps.writePermission(c.scope).Done()}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
 		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // TestEnds shows that the time that running handlers get depends on why the controllers end.
@@ -57,7 +58,7 @@ func TestEnds(t *testing.T) {
 				exiting, abandoned := make(chan struct{}), make(chan struct{})
 				s.deps.Exiting, s.deps.Abandoned = exiting, abandoned
 				if name == "NoPermission" {
-					s.deps.Permission = func(string) context.Context { return ended }
+					s.deps.Permission = func(string, shards.Range) context.Context { return ended }
 				}
 				var lasted time.Duration
 				began := make(chan time.Time, 1)

@@ -27,8 +27,9 @@ func (c *Controller) newKind() kind.HandledKind {
 	}
 }
 
-// newChanges returns the engine for the changes of one kind.
-func newChanges(deps *Dependencies, of kind.HandledKind, own []*adapters.HandlerChain) *changes.ChangeHandling {
+// newChanges returns the engine for the changes of one kind. All handlers of the kind share the stored memory, also
+// those of other controllers.
+func newChanges(deps *Dependencies, of kind.HandledKind, own, all []*adapters.HandlerChain) *changes.ChangeHandling {
 	s, families, r := deps.Settings, adapters.ByFamily(own), *of.Resource
 	// A nil *Children in the interface would not compare equal to nil.
 	var waits changes.Waits
@@ -42,7 +43,7 @@ func newChanges(deps *Dependencies, of kind.HandledKind, own []*adapters.Handler
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
 	return &changes.ChangeHandling{
 		HandledKind: of, Waits: waits, IneffectivePatchLabels: &sync.Map{},
-		Handlers: families.Changing, Conditions: deps.conditionsFor(r, families.Condition), Lens: lensOf(s, r, own),
+		Handlers: families.Changing, Conditions: deps.conditionsFor(r, families.Condition), Lens: lensOf(s, r, all),
 		InterimStorage: changes.NewInterimStorage(s.Prefix, essences.Bound),
 		Dependents:     deps.Dependents, Sight: widestSight(families),
 	}

@@ -178,7 +178,8 @@ func newObjectFixture(t testing.TB, own ...*handlers.Handler) *objectFixture {
 	for _, h := range own {
 		all = append(all, adapters.New(h, nil))
 	}
-	w.controller = newController(deps, Turn{}, widgets, "", all, newWorkers(deps, widgets))
+	w.controller = newController(deps, Turn{}, widgets, memory.KindScope{Resource: widgets.GroupResource()}, all, all,
+		newWorkers(deps, widgets))
 	w.controller.store = w.cache
 	w.create("u1")
 	w.updateCache()

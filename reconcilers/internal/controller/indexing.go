@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
 // RunIndexing keeps the indices of a resource filled until the context ends, in all of the namespaces as they come and
@@ -24,11 +25,11 @@ func RunIndexing(
 	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.HandlerChain,
 ) {
-	s := &namespaceControllers{
-		deps: deps, turn: Turn{Readiness: readiness}, resource: r, handlers: own, workers: newWorkers(deps, r),
-		indexing: true, byNamespace: map[string]namespaceController{},
+	s := &scopeControllers{
+		deps: deps, turn: Turn{Readiness: readiness}, resource: r, handlers: own, siblings: own,
+		workers: newWorkers(deps, r), indexing: true, byScope: map[memory.KindScope]scopeController{},
 	}
-	s.followNamespaces(ctx, namespaces)
+	s.followScopes(ctx, namespaces)
 }
 
 // runIndexing fills the indices of one scope while no controller does, until the context ends.

@@ -165,7 +165,7 @@ func TestIndex(t *testing.T) {
 		"Namespaces": {
 			"objects of namespaces that are not served are not indexed", func(c *indexFixture, _ func(error)) {
 				c.create("b", "z")
-				c.liveNamespaces.SetNames([]string{"b"})
+				c.liveNamespaces.Replace([]string{"b"})
 				c.waitUntilSettled()
 				c.create("a", "y")
 				c.create("b", "zz")

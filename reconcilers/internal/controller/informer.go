@@ -43,7 +43,7 @@ func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
 // the Go type of the kind: other handlers would need JSON, made of the messages.
 func (c *Controller) informerInterest() informers.WatchInterest {
 	wanted := informers.WatchInterest{
-		Namespace: c.scope.Namespace, Selector: c.selector,
+		Namespace: c.scope.Namespace, Selector: c.selector, Range: c.scope.Range, OnForeign: c.logForeignObjects,
 		MetadataOnly: c.decodeType == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
 	// No handler reads objects of this kind that are not children, so only their identity is kept.

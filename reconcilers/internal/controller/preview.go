@@ -44,7 +44,7 @@ func NewKindPreview(deps *Dependencies, r discovery.Resource, own []*adapters.Ha
 	of := kind.HandledKind{
 		Settings: deps.Settings, Resource: &r, StatusSubresource: r.HasStatus(), Journal: deps.JournalOf(r, own),
 	}
-	k := &KindPreview{deps: deps, changes: newChanges(deps, of, own), families: adapters.ByFamily(own)}
+	k := &KindPreview{deps: deps, changes: newChanges(deps, of, own, own), families: adapters.ByFamily(own)}
 	for _, h := range k.families.Changing {
 		k.initial = k.initial || h.Description.Initial
 	}

@@ -11,11 +11,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
-// errNamespaceRemoved is the cause that ends the controller of one namespace.
-var errNamespaceRemoved = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
+// errScopeRemoved is the cause that ends the controller of one namespace or range.
+var errScopeRemoved = fmt.Errorf("the namespace or the range is not served any more: %w", ErrRemoved)
 
 // Namespaces lists the namespaces whose objects are handled; the empty name is the whole cluster.
 type Namespaces interface {
@@ -31,30 +33,34 @@ type Turn struct {
 	Takeovers int
 	// Readiness blocks handlers until the indices are filled; nil does not block.
 	Readiness *indexes.Readiness
-	// FollowPauses calls serve with the gate of one namespace whenever it may be served, and paused while it may not,
-	// until the context ends. It is for operators that pause by namespace. If nil, the namespace is served all the
-	// time.
-	FollowPauses func(
-		ctx context.Context, namespace string, serve func(context.Context, kind.WorkGate),
-		paused func(context.Context),
-	)
+	// FollowPauses serves one scope whenever it may be served, and calls paused while it may not, until the context
+	// ends. It is for operators that pause by namespace or by range. If nil, the scope is served all the time.
+	FollowPauses func(ctx context.Context, scope memory.KindScope, serve ServeScope, paused func(context.Context))
 }
 
-// namespaceControllers runs the controllers of one resource, one for each namespace.
-type namespaceControllers struct {
+// ServeScope serves a scope until the context ends. It gets the gate of the scope, and how many times another process
+// may have acted there before.
+type ServeScope func(ctx context.Context, gate kind.WorkGate, takeovers int)
+
+// scopeControllers runs controllers of one resource with the same handlers, one for each scope: for each namespace, and
+// for each range of its objects if the replicas share the objects.
+type scopeControllers struct {
 	deps *Dependencies
 	// turn ends with the context of follow.
-	turn               Turn
-	resource           discovery.Resource
-	handlers           []*adapters.HandlerChain
-	workers            *workers
-	indexing           bool                           // only fill indices; other controllers own the memory
-	byNamespace        map[string]namespaceController // by namespace; used by the goroutine of follow only
-	runningControllers sync.WaitGroup                 // counts the running controllers
+	turn     Turn
+	resource discovery.Resource
+	handlers []*adapters.HandlerChain // of these controllers
+	siblings []*adapters.HandlerChain // all handlers of the resource, which share the memory on the objects
+	workers  *workers
+	ranges   *shards.OwnRanges // nil if each controller handles all objects of its namespace
+	indexing bool              // only fill indices; other controllers own the memory
+
+	byScope            map[memory.KindScope]scopeController // used by the goroutine of followScopes only
+	runningControllers sync.WaitGroup                       // counts the running controllers
 }
 
-// namespaceController is the controller of one namespace. It may be stopping.
-type namespaceController struct {
+// scopeController is the controller of one scope. It may be stopping.
+type scopeController struct {
 	stop context.CancelCauseFunc
 	// done is closed when the controller has ended; stopped is set when stop was called.
 	done    chan struct{}
@@ -71,71 +77,99 @@ func Run(
 	w := newWorkers(deps, r)
 	// Handlers that are stuck make the process unhealthy, see package health.
 	defer deps.Health.AddWorkers(&health.Workers{Kind: r.Kind, StuckPasses: w.stuckHandlers})()
-	s := &namespaceControllers{
-		deps: deps, turn: turn, resource: r, handlers: own, workers: w, byNamespace: map[string]namespaceController{},
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, group := range groupHandlers(deps.Ranges, own) {
+		s := &scopeControllers{
+			deps: deps, turn: turn, resource: r, handlers: group.handlers, siblings: own, workers: w,
+			ranges: group.ranges, indexing: group.indexing, byScope: map[memory.KindScope]scopeController{},
+		}
+		if group.indexing {
+			logging.OfKind(deps.Log, r.GroupVersionKind).Info("Watching the objects of all ranges for indices; "+
+				"kopf.ByRange limits an index to the own ranges", "handlers", adapters.HandlerIDs(group.handlers))
+		}
+		if group.hasNoIndices {
+			s.turn.Readiness = nil // it must not report the indices of the other group as filled
+		}
+		running.Go(func() { s.followScopes(ctx, namespaces) })
 	}
-	s.followNamespaces(ctx, namespaces)
 }
 
 // ForgetResource drops the memory of a resource that is not served any more. No controller of it may run.
 func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.HandlerChain) {
-	s := &namespaceControllers{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
-	for _, name := range deps.Memory.KnownNamespaces(r.GroupResource()) {
-		s.forgetNamespace(name)
+	s := &scopeControllers{deps: deps, resource: r, handlers: own, siblings: own, workers: newWorkers(deps, r)}
+	for _, scope := range deps.Memory.ScopesOf(r.GroupResource()) {
+		s.forgetScope(scope)
 	}
 }
 
-// followNamespaces starts and stops controllers until the context ends, as namespaces come and go. It waits for all of
-// them.
-func (s *namespaceControllers) followNamespaces(ctx context.Context, namespaces Namespaces) {
+// followScopes starts and stops controllers until the context ends, as namespaces and ranges come and go. It waits for
+// all of them.
+func (s *scopeControllers) followScopes(ctx context.Context, namespaces Namespaces) {
 	defer s.runningControllers.Wait()
 	for ctx.Err() == nil {
 		names, changed := namespaces.Current()
-		s.adjustControllers(ctx, names)
+		ranges, moved := s.ranges.Current()
+		s.adjustControllers(ctx, s.scopesIn(names, ranges))
 		select {
 		case <-ctx.Done():
 		case <-changed:
+		case <-moved:
 		}
 	}
 }
 
-// adjustControllers stops the controllers of removed namespaces, and starts those of new ones.
-func (s *namespaceControllers) adjustControllers(ctx context.Context, names []string) {
-	// Memory without a running controller belongs to a namespace that was removed during a pause. An indexing replica
-	// must not touch it.
-	for _, name := range s.deps.Memory.KnownNamespaces(s.resource.GroupResource()) {
-		if _, known := s.byNamespace[name]; !known && !slices.Contains(names, name) && !s.indexing {
-			s.forgetNamespace(name) // removed while no controller was running
+// scopesIn returns the scopes of the resource in these namespaces.
+func (s *scopeControllers) scopesIn(names []string, ranges []shards.Range) (scopes []memory.KindScope) {
+	for _, name := range names {
+		for _, one := range ranges {
+			scopes = append(scopes, memory.KindScope{
+				Resource: s.resource.GroupResource(), Namespace: name, Range: one,
+			})
 		}
 	}
-	// Stop first. An entry remains until its controller has ended, so that a namespace that returns can wait for it.
-	for name, one := range s.byNamespace {
+	return scopes
+}
+
+// adjustControllers stops the controllers of removed scopes, and starts those of new ones.
+func (s *scopeControllers) adjustControllers(ctx context.Context, scopes []memory.KindScope) {
+	// Memory without a running controller belongs to a scope that was removed during a pause. An indexing replica must
+	// not touch it.
+	for _, scope := range s.deps.Memory.ScopesOf(s.resource.GroupResource()) {
+		_, known := s.byScope[scope]
+		isOwn := !s.indexing && scope.Range.IsWhole() == (s.ranges == nil)
+		if isOwn && !known && !slices.Contains(scopes, scope) {
+			s.forgetScope(scope) // removed while no controller was running
+		}
+	}
+	// Stop first. An entry remains until its controller has ended, so that a scope that returns can wait for it.
+	for scope, one := range s.byScope {
 		switch {
-		case slices.Contains(names, name) || one.stopped && !one.hasEnded():
-			// Keep a namespace that is served, or whose controller is still stopping.
+		case slices.Contains(scopes, scope) || one.stopped && !one.hasEnded():
+			// Keep a scope that is served, or whose controller is still stopping.
 		case one.stopped:
-			delete(s.byNamespace, name)
+			delete(s.byScope, scope)
 		default:
 			// The cause makes the controller drop its memory, as for a removed kind.
-			one.stop(errNamespaceRemoved)
+			one.stop(errScopeRemoved)
 			one.stopped = true
-			s.byNamespace[name] = one
+			s.byScope[scope] = one
 		}
 	}
-	for _, name := range names {
-		// A namespace without a controller, or whose former controller is stopping or has ended.
-		if before, known := s.byNamespace[name]; !known || before.stopped {
-			s.startController(ctx, name, before.done)
+	for _, scope := range scopes {
+		// A scope without a controller, or whose former controller is stopping or has ended.
+		if before, known := s.byScope[scope]; !known || before.stopped {
+			s.startController(ctx, scope, before.done)
 		}
 	}
 }
 
-// startController runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits
-// for the end of that one, because both use the same memory.
-func (s *namespaceControllers) startController(ctx context.Context, name string, before <-chan struct{}) {
+// startController runs the controller of a scope. If an earlier controller of the scope is still stopping, it waits for
+// the end of that one, because both use the same memory.
+func (s *scopeControllers) startController(ctx context.Context, scope memory.KindScope, before <-chan struct{}) {
 	ctx, stop := context.WithCancelCause(ctx)
-	now := namespaceController{stop: stop, done: make(chan struct{})}
-	s.byNamespace[name] = now
+	now := scopeController{stop: stop, done: make(chan struct{})}
+	s.byScope[scope] = now
 	s.runningControllers.Go(func() {
 		defer close(now.done)
 		defer stop(nil)
@@ -144,62 +178,65 @@ func (s *namespaceControllers) startController(ctx context.Context, name string,
 		}
 		switch {
 		case s.indexing:
-			// An indexing replica only fills indices, and does not own the memory of passes.
-			s.indexNamespace(ctx, name)
+			// It only fills indices, and does not own the memory of passes.
+			s.indexScope(ctx, scope)
 			return
 		case s.turn.FollowPauses == nil:
-			s.serveNamespace(ctx, name, s.turn)
+			s.serveScope(ctx, scope, s.turn)
 		default:
-			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
-			// otherwise.
-			s.turn.FollowPauses(ctx, name, func(ctx context.Context, gate kind.WorkGate) {
+			// The operator pauses by namespace or range: handle objects while the scope is not paused, and only fill
+			// indices otherwise.
+			s.turn.FollowPauses(ctx, scope, func(ctx context.Context, gate kind.WorkGate, takeovers int) {
 				turn := s.turn
-				turn.Gate = gate
-				s.serveNamespace(ctx, name, turn)
-			}, func(ctx context.Context) { s.indexNamespace(ctx, name) })
+				turn.Gate, turn.Takeovers = gate, turn.Takeovers+takeovers
+				s.serveScope(ctx, scope, turn)
+			}, func(ctx context.Context) {
+				s.deps.Health.Scope(scope.String()).ReportPaused()
+				s.indexScope(ctx, scope)
+			})
 		}
-		if context.Cause(ctx) == errNamespaceRemoved { //nolint:errorlint // a wrapped one is another one's
-			s.forgetNamespace(name) // the memory of a paused namespace; running controllers drop their own
+		if context.Cause(ctx) == errScopeRemoved { //nolint:errorlint // a wrapped one is another one's
+			s.forgetScope(scope) // the memory of a paused scope; running controllers drop their own
 		}
 	})
 }
 
-// serveNamespace handles the objects of a namespace until the context ends.
-func (s *namespaceControllers) serveNamespace(ctx context.Context, name string, turn Turn) {
-	c := s.controllerFor(name, turn)
+// serveScope handles the objects of a scope until the context ends.
+func (s *scopeControllers) serveScope(ctx context.Context, scope memory.KindScope, turn Turn) {
+	c := s.controllerFor(scope, turn)
 	c.beginMemory()
 	c.runWithRestarts(ctx)
 }
 
-// indexNamespace fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other
-// namespaces use the indices while this one is paused.
-func (s *namespaceControllers) indexNamespace(ctx context.Context, name string) {
+// indexScope fills the indices of a scope until the context ends, and watches nothing else. Handlers of other scopes
+// use the indices while this one is paused.
+func (s *scopeControllers) indexScope(ctx context.Context, scope memory.KindScope) {
 	indexing := adapters.ByFamily(s.handlers).Indexing
+	if len(indexing) == 0 {
+		return
+	}
 	turn := Turn{Readiness: s.turn.Readiness}
 	// Without the other handlers, the informer does not need their fields or labels.
-	c := newController(s.deps, turn, s.resource, name, slices.Clone(indexing), s.workers)
-	c.health.ReportPaused()
-	if len(indexing) > 0 {
-		c.runIndexing(ctx)
-	}
+	own := slices.Clone(indexing)
+	newController(s.deps, turn, s.resource, scope, own, own, s.workers).runIndexing(ctx)
 }
 
-// controllerFor creates the controller of a namespace with all handlers.
-func (s *namespaceControllers) controllerFor(name string, turn Turn) *Controller {
-	return newController(s.deps, turn, s.resource, name, s.handlers, s.workers)
+// controllerFor creates the controller of a scope with all handlers.
+func (s *scopeControllers) controllerFor(scope memory.KindScope, turn Turn) *Controller {
+	return newController(s.deps, turn, s.resource, scope, s.handlers, s.siblings, s.workers)
 }
 
-// forgetNamespace drops everything that is stored in memory for a namespace, and reports its objects as deleted.
-func (s *namespaceControllers) forgetNamespace(name string) {
+// forgetScope drops everything that is stored in memory for a scope, and reports its objects as deleted.
+func (s *scopeControllers) forgetScope(scope memory.KindScope) {
 	// The memory can only be cleared through a controller, which also reports the objects to the dependents.
-	c := s.controllerFor(name, s.turn)
+	c := s.controllerFor(scope, s.turn)
 	c.beginMemory()
 	c.forgetAllObjects()
-	s.deps.Memory.DropScope(memory.KindScope{Resource: s.resource.GroupResource(), Namespace: name})
+	s.deps.Memory.DropScope(scope)
 }
 
 // hasEnded reports whether the controller has ended.
-func (s namespaceController) hasEnded() bool {
+func (s scopeController) hasEnded() bool {
 	select {
 	case <-s.done:
 		return true

@@ -21,7 +21,7 @@ func TestScopes(t *testing.T) {
 		"Come": {
 			"objects of a namespace are handled as soon as it is served", func(s *kindFixture, stop func(error)) {
 				s.connection.DrainRequests()
-				s.liveNamespaces.SetNames([]string{"a", "b"})
+				s.liveNamespaces.Replace([]string{"a", "b"})
 				s.waitUntilSettled()
 				s.requireCalls("after the second namespace is served", "c in-b")
 				for _, r := range s.connection.DrainRequests() {
@@ -40,13 +40,14 @@ func TestScopes(t *testing.T) {
 		"Go": {
 			"objects of a namespace that is not served any more are neither handled nor remembered",
 			func(s *kindFixture, _ func(error)) {
-				s.liveNamespaces.SetNames([]string{"b"})
+				s.liveNamespaces.Replace([]string{"b"})
 				s.waitUntilSettled()
 				s.requireCalls("after the change of the served namespace", "c in-b")
 				s.create("a", "another")
 				s.requireCalls("an object in the namespace not served any more")
-				if kept := s.deps.Memory.KnownNamespaces(resource.GroupResource()); len(kept) != 1 || kept[0] != "b" {
-					s.t.Errorf("memory is kept of the namespaces %q, want only b", kept)
+				kept := s.deps.Memory.ScopesOf(resource.GroupResource())
+				if len(kept) != 1 || kept[0].Namespace != "b" {
+					s.t.Errorf("memory is kept of the scopes %q, want only that of namespace b", kept)
 				}
 			},
 		},
@@ -54,13 +55,13 @@ func TestScopes(t *testing.T) {
 			"a namespace that is served again waits for the end of its first controller",
 			func(s *kindFixture, _ func(error)) {
 				for range 3 {
-					s.liveNamespaces.SetNames(nil)
-					s.liveNamespaces.SetNames([]string{"a"})
+					s.liveNamespaces.Replace(nil)
+					s.liveNamespaces.Replace([]string{"a"})
 				}
 				s.waitUntilSettled()
-				s.liveNamespaces.SetNames(nil)
+				s.liveNamespaces.Replace(nil)
 				s.waitUntilSettled()
-				s.liveNamespaces.SetNames([]string{"a"})
+				s.liveNamespaces.Replace([]string{"a"})
 				s.create("a", "another")
 				s.requireCalls("when the namespace is served again", "c another")
 			},
@@ -69,7 +70,7 @@ func TestScopes(t *testing.T) {
 			"objects of a namespace that disappears between two runs are reported as deleted",
 			func(s *kindFixture, stop func(error)) {
 				stop(controller.ErrRestarting)
-				s.liveNamespaces.SetNames([]string{"b"})
+				s.liveNamespaces.Replace([]string{"b"})
 				s.requireDeletions("before the next run", 0)
 				stop = s.run()
 				s.requireDeletions("the object of the namespace", 1)
@@ -114,7 +115,7 @@ func TestScopes(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
 				s := newKindFixture(t)
-				s.liveNamespaces.SetNames([]string{"a"})
+				s.liveNamespaces.Replace([]string{"a"})
 				s.create("a", "in-a")
 				s.create("b", "in-b")
 				s.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, succeed)
@@ -130,7 +131,7 @@ func TestScopes(t *testing.T) {
 func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newKindFixture(t)
-		s.liveNamespaces.SetNames([]string{"a"})
+		s.liveNamespaces.Replace([]string{"a"})
 		s.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, succeed)
 		s.run()
 		s.create("a", "x")
@@ -147,7 +148,7 @@ func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 func TestScopeWaitsForTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newKindFixture(t)
-		s.liveNamespaces.SetNames([]string{"a"})
+		s.liveNamespaces.Replace([]string{"a"})
 		running, most := 0, 0
 		s.addHandler(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 			s.withLock(func() { running++; most = max(most, running) })
@@ -158,7 +159,7 @@ func TestScopeWaitsForTheOneBefore(t *testing.T) {
 		s.run()
 		s.create("a", "in-a")
 		for _, served := range [][]string{nil, {"a"}, {"b"}, {"b", "c"}, {"a"}} {
-			s.liveNamespaces.SetNames(served)
+			s.liveNamespaces.Replace(served)
 			s.waitUntilSettled()
 		}
 		time.Sleep(5 * time.Minute)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // baseResyncPeriod is the period after which an informer reports all objects again, as in controller-runtime. Each
@@ -39,6 +41,12 @@ type WatchInterest struct {
 	// Selector limits the objects by their labels; nil selects all. If an object stops matching, the watch reports it
 	// as deleted.
 	Selector labels.Selector
+	// Range limits the objects to one range. API servers that cannot do so send all objects, and the others are dropped
+	// here.
+	Range shards.Range
+	// OnForeign is called when an object outside of the range has arrived: the API server does not filter. It may be
+	// nil.
+	OnForeign func()
 }
 
 // New creates the informer of a resource. Its items are of type *compact.Object. The client sends the requests of this
@@ -106,7 +114,11 @@ type listing struct {
 
 // listObjects sends one list request; it implements the informer's list function.
 func (l *listing) listObjects(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return l.newRequest(&options, "PartialObjectMetadataList").Do(ctx).Get()
+	found, err := l.newRequest(&options, "PartialObjectMetadataList").Do(ctx).Get()
+	if page, isList := found.(*list); isList && !l.interest.Range.IsWhole() {
+		page.Items = slices.DeleteFunc(page.Items, l.isForeign)
+	}
+	return found, err
 }
 
 // watchObjects starts a watch; it implements the informer's watch function. The context carries the counter of events
@@ -115,7 +127,11 @@ func (l *listing) watchObjects(ctx context.Context, options metav1.ListOptions) 
 	// The informer leaves this option to the watch function.
 	options.Watch = true
 	ctx = transport.WithEvents(ctx, l.events)
-	return l.newRequest(&options, "PartialObjectMetadata").Watch(ctx)
+	stream, err := l.newRequest(&options, "PartialObjectMetadata").Watch(ctx)
+	if err != nil || l.interest.Range.IsWhole() {
+		return stream, err
+	}
+	return l.watchRange(stream), nil
 }
 
 // metadataAccept is the Accept header for metadata. API servers that do not support this form, such as some aggregated
@@ -131,6 +147,10 @@ func (l *listing) newRequest(options *metav1.ListOptions, metadata string) *rest
 	// An empty namespace lists the whole cluster.
 	request := l.client.Get().NamespaceIfScoped(l.interest.Namespace, l.interest.Namespace != "").Resource(l.plural).
 		SpecificallyVersionedParams(options, parameters, schema.GroupVersion{Version: "v1"})
+	// ListOptions of the required version of apimachinery lack the field.
+	if selector := l.interest.Range.Selector(); selector != "" {
+		request.Param("shardSelector", selector)
+	}
 	if l.interest.MetadataOnly {
 		request.SetHeader("Accept", fmt.Sprintf(metadataAccept, metadata))
 	}

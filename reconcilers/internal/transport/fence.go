@@ -19,10 +19,14 @@ import (
 type Fence struct {
 	manager  manager.Manager
 	down     chan struct{}
-	mayWrite atomic.Pointer[func(namespace string) bool] // permits writes to a namespace; nil permits all
+	mayWrite atomic.Pointer[WriteCheck] // permits writes to a namespace; nil permits all
 }
 
 var _ manager.Runnable = (*Fence)(nil)
+
+// WriteCheck reports whether the work with the context may write to the namespace; the empty namespace stands for
+// cluster-scoped objects.
+type WriteCheck func(ctx context.Context, namespace string) bool
 
 // These are the errors of requests that are not sent. Handlers see them, so they say why.
 var (
@@ -67,16 +71,16 @@ func (f *Fence) ManagerWaits() bool {
 // Down returns a channel that is closed when the manager does not wait any more.
 func (f *Fence) Down() <-chan struct{} { return f.down }
 
-// LimitWrites refuses writes to a namespace whenever the function returns false for it, even while the fence stands.
-// The empty namespace stands for cluster-scoped objects. The function can be set at any time.
-func (f *Fence) LimitWrites(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
+// LimitWrites refuses writes whenever the check returns false for them, even while the fence stands. The check can be
+// set at any time.
+func (f *Fence) LimitWrites(mayWrite WriteCheck) { f.mayWrite.Store(&mayWrite) }
 
 // WrapRoundTrip wraps next. The wrapped function refuses all requests when the fence is down, and writes without
 // permission.
 func (f *Fence) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		write := request.Method != http.MethodGet && request.Method != http.MethodHead
-		if err := f.refusalFor(write, namespaceIn(request.URL.Path)); err != nil {
+		if err := f.refusalFor(request.Context(), write, namespaceIn(request.URL.Path)); err != nil {
 			// A RoundTripper must close the body of the request, also on errors.
 			if request.Body != nil {
 				_ = request.Body.Close()
@@ -98,13 +102,13 @@ func namespaceIn(path string) string {
 }
 
 // refusalFor returns the error of a request that must not be sent, or nil.
-func (f *Fence) refusalFor(write bool, namespace string) error {
+func (f *Fence) refusalFor(ctx context.Context, write bool, namespace string) error {
 	select {
 	case <-f.down:
 		return errFenced
 	default:
 	}
-	if mayWrite := f.mayWrite.Load(); write && mayWrite != nil && !(*mayWrite)(namespace) {
+	if mayWrite := f.mayWrite.Load(); write && mayWrite != nil && !(*mayWrite)(ctx, namespace) {
 		return errLapsed
 	}
 	return nil

@@ -208,7 +208,7 @@ func TestPermission(t *testing.T) {
 	f, down := startFence(t)
 	defer down()
 	allowed := true
-	f.LimitWrites(func(string) bool { return allowed })
+	f.LimitWrites(func(context.Context, string) bool { return allowed })
 	c := f.WrapClient(fake.NewClientBuilder().Build())
 	for _, allowed = range []bool{true, false, true} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
@@ -239,7 +239,7 @@ func TestPermission(t *testing.T) {
 func TestPermissionByNamespace(t *testing.T) {
 	f, down := startFence(t)
 	defer down()
-	f.LimitWrites(func(namespace string) bool { return namespace != "shut" })
+	f.LimitWrites(func(_ context.Context, namespace string) bool { return namespace != "shut" })
 	for path, want := range map[string]bool{
 		"/apis/apps/v1/namespaces/shut/deployments/d":        true,
 		"/apis/apps/v1/namespaces/shut/deployments/d/status": true,

@@ -14,8 +14,8 @@ func (f *Fence) WrapClient(next client.Client) client.Client {
 }
 
 // sendIfStanding sends the request if the fence permits a write to the namespace.
-func (f *Fence) sendIfStanding(namespace string, request func() error) error {
-	if err := f.refusalFor(true, namespace); err != nil {
+func (f *Fence) sendIfStanding(ctx context.Context, namespace string, request func() error) error {
+	if err := f.refusalFor(ctx, true, namespace); err != nil {
 		return err
 	}
 	return request()
@@ -44,24 +44,27 @@ type fencedClient struct {
 
 // Create creates the object if the fence stands.
 func (c fencedClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Create(ctx, object, opts...) })
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(),
+		func() error { return c.Client.Create(ctx, object, opts...) })
 }
 
 // Delete deletes the object if the fence stands.
 func (c fencedClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Delete(ctx, object, opts...) })
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(),
+		func() error { return c.Client.Delete(ctx, object, opts...) })
 }
 
 // Update replaces the object if the fence stands.
 func (c fencedClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Update(ctx, object, opts...) })
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(),
+		func() error { return c.Client.Update(ctx, object, opts...) })
 }
 
 // Patch patches the object if the fence stands.
 func (c fencedClient) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption,
 ) error {
-	return c.fence.sendIfStanding(object.GetNamespace(),
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(),
 		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
@@ -69,7 +72,7 @@ func (c fencedClient) Patch(
 func (c fencedClient) Apply(
 	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.ApplyOption,
 ) error {
-	return c.fence.sendIfStanding(configuredNamespace(object),
+	return c.fence.sendIfStanding(ctx, configuredNamespace(object),
 		func() error { return c.Client.Apply(ctx, object, opts...) })
 }
 
@@ -79,7 +82,8 @@ func (c fencedClient) DeleteAllOf(
 ) error {
 	options := client.DeleteAllOfOptions{}
 	options.ApplyOptions(opts)
-	return c.fence.sendIfStanding(options.Namespace, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
+	return c.fence.sendIfStanding(ctx, options.Namespace,
+		func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
 }
 
 // Status returns a writer that writes the status if the fence stands.
@@ -101,7 +105,7 @@ type fencedSubResource struct {
 func (c fencedSubResource) Create(
 	ctx context.Context, object, sub client.Object, opts ...client.SubResourceCreateOption,
 ) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error {
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(), func() error {
 		return c.SubResourceClient.Create(ctx, object, sub, opts...)
 	})
 }
@@ -110,7 +114,7 @@ func (c fencedSubResource) Create(
 func (c fencedSubResource) Update(
 	ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error {
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(), func() error {
 		return c.SubResourceClient.Update(ctx, object, opts...)
 	})
 }
@@ -119,7 +123,7 @@ func (c fencedSubResource) Update(
 func (c fencedSubResource) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 ) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error {
+	return c.fence.sendIfStanding(ctx, object.GetNamespace(), func() error {
 		return c.SubResourceClient.Patch(ctx, object, patch, opts...)
 	})
 }
@@ -128,6 +132,6 @@ func (c fencedSubResource) Patch(
 func (c fencedSubResource) Apply(
 	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
 ) error {
-	return c.fence.sendIfStanding(configuredNamespace(object),
+	return c.fence.sendIfStanding(ctx, configuredNamespace(object),
 		func() error { return c.SubResourceClient.Apply(ctx, object, opts...) })
 }
