@@ -20,7 +20,6 @@ type page struct {
 	resource  schema.GroupResource
 	version   string
 	remaining []map[string]any
-	filter    objectFilter
 }
 
 // listOptions reads and validates the options of a list or a watch with the functions of the real server.
@@ -92,11 +91,14 @@ func (s *Server) firstPage(
 		limit = 0 // the real server answers these from its cache, without pages
 	}
 	all := s.objectsWith(t, wanted.isInScope)
-	return s.newPage(t, page{t.groupResource(), s.currentVersion(), all, wanted}, limit), nil
+	return s.newPage(t, page{t.groupResource(), s.currentVersion(), all}, wanted, limit), nil
 }
 
-// nextPage returns the next page of a list by its continue token.
-func (s *Server) nextPage(t target, options *internalversion.ListOptions) (map[string]any, error) {
+// nextPage returns the next page of a list by its continue token. Like in the real server, the request has to repeat
+// the selectors.
+func (s *Server) nextPage(
+	t target, wanted objectFilter, options *internalversion.ListOptions,
+) (map[string]any, error) {
 	// The token determines the version.
 	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 		return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -116,7 +118,7 @@ func (s *Server) nextPage(t target, options *internalversion.ListOptions) (map[s
 	case s.isBeforeHistory(rest.version):
 		return nil, expiredPage()
 	}
-	return s.newPage(t, rest, options.Limit), nil
+	return s.newPage(t, rest, wanted, options.Limit), nil
 }
 
 // expiredPage returns the error for a list whose remaining pages were dropped.
@@ -133,7 +135,7 @@ func (s *Server) isBeforeHistory(version string) bool {
 
 // newPage returns one page of a list, with a token for the rest. Like the real server, it looks through the objects
 // until the page is full: the rest may be without any selected object.
-func (s *Server) newPage(t target, p page, limit int64) map[string]any {
+func (s *Server) newPage(t target, p page, wanted objectFilter, limit int64) map[string]any {
 	// All pages show the resource version of the first one.
 	metadata := map[string]any{"resourceVersion": p.version}
 	items, seen := []any{}, 0
@@ -142,7 +144,7 @@ func (s *Server) newPage(t target, p page, limit int64) map[string]any {
 			break
 		}
 		seen++
-		if p.filter.matchesObject(object) {
+		if wanted.matchesObject(object) {
 			items = append(items, t.servedObject(object))
 		}
 	}
@@ -156,11 +158,11 @@ func (s *Server) newPage(t target, p page, limit int64) map[string]any {
 		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
 		// The real server cannot count the remaining objects of a list with a selector, so it does not report a number
 		// then. With a shardSelector, it reports one that includes all objects.
-		if p.filter.labels.Empty() && p.filter.fields.Empty() {
+		if wanted.labels.Empty() && wanted.fields.Empty() {
 			metadata["remainingItemCount"] = int64(len(p.remaining)) - limit
 		}
 	}
-	p.filter.shards.addInfo(t, metadata)
+	wanted.shards.addInfo(t, metadata)
 	return map[string]any{
 		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items, "metadata": metadata,
 	}

@@ -71,6 +71,9 @@ func playShards(t *testing.T, genuine, own *player) {
 			}
 		}
 	}
+	if d := cmp.Diff(genuine.shardsContinued(), own.shardsContinued()); d != "" {
+		t.Errorf("the rest of a list of a part, without its selector: -real, +memory:\n%s", d)
+	}
 	for _, path := range []string{shardWidgets, shardSecrets} {
 		for _, p := range []*player{genuine, own} {
 			p.checkHalves(path)
@@ -152,6 +155,15 @@ func (p *player) shardPages(method, path, query string) (pages []map[string]any)
 			return pages
 		}
 	}
+}
+
+// shardsContinued lists a part, and goes on without the selector.
+func (p *player) shardsContinued() []map[string]any {
+	p.t.Helper()
+	query := "?limit=2&shardSelector=" + url.QueryEscape(someNamespaces)
+	metadata, _ := p.document(http.MethodGet, shardSecrets+query)["metadata"].(map[string]any)
+	token, _ := metadata["continue"].(string)
+	return p.shardPages(http.MethodGet, shardSecrets, "limit=100&continue="+url.QueryEscape(token))
 }
 
 // document returns an answer with its HTTP code.

@@ -160,9 +160,9 @@ func (s *Server) listObjects(t target, query url.Values) (map[string]any, error)
 	if err != nil {
 		return nil, err
 	}
-	// A continue token already determines the objects.
+	// The token stands for the remaining objects.
 	if options.Continue != "" {
-		return s.nextPage(t, options)
+		return s.nextPage(t, wanted, options)
 	}
 	return s.firstPage(t, wanted, options)
 }
