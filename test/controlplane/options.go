@@ -22,7 +22,8 @@ type Options struct {
 	// AuditLevel is how much of a request is logged: Metadata, Request (with its body) or RequestResponse (with both
 	// bodies), which is the default.
 	AuditLevel string
-	// APIServerFlags and EtcdFlags ("--name=value") come after the built-in ones, and so win over most of them.
+	// APIServerFlags and EtcdFlags ("--name=value") come after the built-in ones, and so win over most of them. Feature
+	// gates are set by APIServerFlags, too: "--feature-gates=ShardedListAndWatch=true".
 	APIServerFlags []string
 	EtcdFlags      []string
 	// ControllerManager also starts kube-controller-manager, for garbage collection, namespace deletion and service

@@ -25,12 +25,12 @@ rules:
 // auditFile is the audit log of the API server.
 var auditFile string
 
-// auditRequests makes the API server write an audit log into a folder.
-func auditRequests(server *envtest.APIServer, folder string) error {
+// auditRequests makes the API server write an audit log into a folder, and returns its path.
+func auditRequests(server *envtest.APIServer, folder string) (file string, err error) {
 	policy := filepath.Join(folder, "audit-policy.yaml")
-	auditFile = filepath.Join(folder, "audit.log")
-	server.Configure().Set("audit-policy-file", policy).Set("audit-log-path", auditFile)
-	return os.WriteFile(policy, []byte(auditPolicy), 0o600)
+	file = filepath.Join(folder, "audit.log")
+	server.Configure().Set("audit-policy-file", policy).Set("audit-log-path", file)
+	return file, os.WriteFile(policy, []byte(auditPolicy), 0o600)
 }
 
 // auditedRequests returns how many requests a user has sent, and the refused ones: verbs and paths.

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,14 +16,13 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// The suite shares one control plane. Every spec has its own namespace and operators.
+// The suite shares one control plane, and a second one with a feature gate: see [useShardingControlPlane]. Every spec
+// has its own namespace and operators.
 var (
 	environment *envtest.Environment
 	config      *rest.Config
 	api         client.Client
 	apiWarnings = &warnings{} // the warnings sent to api
-	// serverFolder has the certificates and the audit log of the API server.
-	serverFolder string
 )
 
 // waitTimeout is enough for a very slow machine; specs end as soon as their condition holds.
@@ -53,34 +51,15 @@ var _ = BeforeSuite(func() {
 	}
 	Expect(buildAhead(ahead...)).To(Succeed())
 	GinkgoWriter.Println("starting etcd and kube-apiserver")
-	environment = &envtest.Environment{
-		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
-		CRDDirectoryPaths: []string{
-			filepath.Join(manifests, "crd", "kopfexamples.yaml"), filepath.Join(manifests, "crd", "peerings.yaml"),
-			filepath.Join("testdata", "crds.yaml"),
-		},
-		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout,
-	}
-	var err error
-	serverFolder, err = os.MkdirTemp("", "e2e-kube-apiserver-")
-	Expect(err).NotTo(HaveOccurred())
-	server := environment.ControlPlane.GetAPIServer()
-	server.CertDir = serverFolder // the certificates of users stay valid when the API server is started again
-	Expect(auditRequests(server, serverFolder)).To(Succeed())
-	config, err = environment.Start()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
 	Expect(v1.AddToScheme(scheme.Scheme)).To(Succeed())
-	own := rest.CopyConfig(config)
-	own.WarningHandler = apiWarnings
-	api, err = client.New(own, client.Options{Scheme: scheme.Scheme})
+	first, err := startControlPlane()
 	Expect(err).NotTo(HaveOccurred())
+	first.use()
 })
 
 var _ = AfterSuite(func() {
 	cleanProcesses()
-	if environment != nil {
-		Expect(environment.Stop()).To(Succeed())
+	for _, c := range startedControlPlanes {
+		Expect(c.stop()).To(Succeed())
 	}
-	Expect(os.RemoveAll(serverFolder)).To(Succeed())
 })

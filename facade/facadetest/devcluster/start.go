@@ -47,6 +47,9 @@ type Options struct {
 	// Record is the path of a file to which each request for objects is written, as a line in the format of audit logs.
 	// A former content is removed.
 	Record string
+	// IgnoreShardSelector ignores the parameter shardSelector of lists and watches, like a real cluster without the
+	// feature gate ShardedListAndWatch.
+	IgnoreShardSelector bool
 	// Log receives failures of requests and of background work. The zero value discards them.
 	Log logr.Logger
 }
@@ -144,6 +147,9 @@ func (c *Cluster) prepareMemory() error {
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
+	if c.options.IgnoreShardSelector {
+		c.memory.IgnoreShardSelector()
+	}
 	// An unwritable file is reported now, not after hours of work at the end.
 	if err := checkWritable(c.options.Save); err != nil {
 		return err

@@ -146,7 +146,7 @@ func sameTexts(a, b []any) bool {
 
 // deleteCollection deletes the selected objects of a collection one by one, and returns them as a list.
 func (s *Server) deleteCollection(t target, query url.Values, options *metav1.DeleteOptions) (map[string]any, error) {
-	wanted, err := t.parseInterest(query)
+	wanted, err := s.parseInterest(t, query)
 	if err != nil {
 		return nil, err
 	}
@@ -176,5 +176,7 @@ func (s *Server) deleteCollection(t target, query url.Values, options *metav1.De
 	for _, key := range slices.Sorted(maps.Keys(deleted)) {
 		items = append(items, deleted[key])
 	}
-	return s.listOf(t, items), nil
+	answer := s.listOf(t, items)
+	wanted.shards.addInfo(t, metadataOf(answer))
+	return answer, nil
 }

@@ -20,12 +20,12 @@ var parameters = func() map[string][]string {
 	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
 	reading := []string{
 		"watch", "allowWatchBookmarks", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
-		"timeoutSeconds", "labelSelector", "fieldSelector", "limit", "continue",
+		"timeoutSeconds", "labelSelector", "fieldSelector", "shardSelector", "limit", "continue",
 	}
 	deleting := []string{
 		"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy",
 	}
-	collection := []string{"labelSelector", "fieldSelector"}
+	collection := []string{"labelSelector", "fieldSelector", "shardSelector"}
 	return map[string][]string{
 		"get": {"resourceVersion"}, "list": reading, "watch": reading,
 		"create": writing, "update": writing, "patch": append([]string{"force"}, writing...),

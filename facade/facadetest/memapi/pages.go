@@ -14,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// page holds the remaining objects of a paginated list. They are in the state of the list's first page, as in the real
-// server.
+// page holds the remaining objects of a paginated list, also those that the list does not select. They are in the state
+// of the list's first page, as in the real server.
 type page struct {
-	resource            schema.GroupResource
-	version             string
-	remaining           []map[string]any
-	showsRemainingCount bool // whether the client gets the number of remaining objects
+	resource  schema.GroupResource
+	version   string
+	remaining []map[string]any
 }
 
 // listOptions reads and validates the options of a list or a watch with the functions of the real server.
@@ -91,14 +90,15 @@ func (s *Server) firstPage(
 	if options.ResourceVersion == "0" && !exact {
 		limit = 0 // the real server answers these from its cache, without pages
 	}
-	// The real server cannot count the remaining objects of a list with a selector, so it does not report a number
-	// then.
-	counted := wanted.labels.Empty() && wanted.fields.Empty()
-	return s.newPage(t, page{t.groupResource(), s.currentVersion(), s.matchingObjects(t, wanted), counted}, limit), nil
+	all := s.objectsWith(t, wanted.isInScope)
+	return s.newPage(t, page{t.groupResource(), s.currentVersion(), all}, wanted, limit), nil
 }
 
-// nextPage returns the next page of a list by its continue token.
-func (s *Server) nextPage(t target, options *internalversion.ListOptions) (map[string]any, error) {
+// nextPage returns the next page of a list by its continue token. Like in the real server, the request has to repeat
+// the selectors.
+func (s *Server) nextPage(
+	t target, wanted objectFilter, options *internalversion.ListOptions,
+) (map[string]any, error) {
 	// The token determines the version.
 	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 		return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -118,7 +118,7 @@ func (s *Server) nextPage(t target, options *internalversion.ListOptions) (map[s
 	case s.isBeforeHistory(rest.version):
 		return nil, expiredPage()
 	}
-	return s.newPage(t, rest, options.Limit), nil
+	return s.newPage(t, rest, wanted, options.Limit), nil
 }
 
 // expiredPage returns the error for a list whose remaining pages were dropped.
@@ -133,27 +133,36 @@ func (s *Server) isBeforeHistory(version string) bool {
 	return then < s.compactedVersion
 }
 
-// newPage returns one page of a list, with a token for the rest.
-func (s *Server) newPage(t target, p page, limit int64) map[string]any {
+// newPage returns one page of a list, with a token for the rest. Like the real server, it looks through the objects
+// until the page is full: the rest may be without any selected object.
+func (s *Server) newPage(t target, p page, wanted objectFilter, limit int64) map[string]any {
 	// All pages show the resource version of the first one.
 	metadata := map[string]any{"resourceVersion": p.version}
-	// The rest is stored under a new name; the token of the former page is not reused.
-	if limit > 0 && int64(len(p.remaining)) > limit {
-		rest := p
-		rest.remaining = p.remaining[limit:]
-		p.remaining = p.remaining[:limit]
-		s.pageCount++
-		name := fmt.Sprintf("page-%d", s.pageCount)
-		s.keepPage(name, rest)
-		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
-		if p.showsRemainingCount {
-			metadata["remainingItemCount"] = int64(len(rest.remaining))
+	items, seen := []any{}, 0
+	for _, object := range p.remaining {
+		if limit > 0 && int64(len(items)) == limit {
+			break
+		}
+		seen++
+		if wanted.matchesObject(object) {
+			items = append(items, t.servedObject(object))
 		}
 	}
-	items := []any{}
-	for _, object := range p.remaining {
-		items = append(items, t.servedObject(object))
+	// The rest is stored under a new name; the token of the former page is not reused.
+	if seen < len(p.remaining) {
+		s.pageCount++
+		name := fmt.Sprintf("page-%d", s.pageCount)
+		rest := p
+		rest.remaining = p.remaining[seen:]
+		s.keepPage(name, rest)
+		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
+		// The real server cannot count the remaining objects of a list with a selector, so it does not report a number
+		// then. With a shardSelector, it reports one that includes all objects.
+		if wanted.labels.Empty() && wanted.fields.Empty() {
+			metadata["remainingItemCount"] = int64(len(p.remaining)) - limit
+		}
 	}
+	wanted.shards.addInfo(t, metadata)
 	return map[string]any{
 		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items, "metadata": metadata,
 	}

@@ -32,6 +32,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 5 * time.Minute,
 		ControlPlaneStopTimeout: 5 * time.Minute,
 	}
+	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "ShardedListAndWatch=true")
 	config, err := environment.Start()
 	if err != nil {
 		t.Fatalf("starting etcd and kube-apiserver: %v", err)
@@ -92,6 +93,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 	t.Logf("%d requests", number)
 	t.Run("Cluster", func(t *testing.T) { playCluster(t, genuine) })
 	t.Run("Events", func(t *testing.T) { playEvents(t, genuine, own) })
+	t.Run("Shards", func(t *testing.T) { playShards(t, genuine, own) })
 	t.Run("Parts", func(t *testing.T) { playPages(t, genuine, own) })
 	t.Run("Metadata", func(t *testing.T) { playMetadata(t, genuine, own) })
 	t.Run("Names", func(t *testing.T) { playNames(t, genuine, own) })

@@ -39,12 +39,13 @@ type objectFilter struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
+	shards    shardSelector
 	// selectable maps the fields of the selector to their paths.
 	selectable map[string][]string
 }
 
 // parseInterest parses the selectors of a list or a watch. It refuses fields that the kind does not support.
-func (t target) parseInterest(query url.Values) (objectFilter, error) {
+func (s *Server) parseInterest(t target, query url.Values) (objectFilter, error) {
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {
 		return objectFilter{}, apierrors.NewBadRequest(err.Error())
@@ -53,8 +54,12 @@ func (t target) parseInterest(query url.Values) (objectFilter, error) {
 	if err != nil {
 		return objectFilter{}, apierrors.NewBadRequest(err.Error())
 	}
+	shards, err := s.parseShards(query.Get("shardSelector"))
+	if err != nil {
+		return objectFilter{}, err
+	}
 	// These two fields can be selected for every kind.
-	i := objectFilter{t.namespace, byLabels, byFields, map[string][]string{
+	i := objectFilter{t.namespace, byLabels, byFields, shards, map[string][]string{
 		"metadata.name": {"metadata", "name"}, "metadata.namespace": {"metadata", "namespace"},
 	}}
 	for _, wanted := range byFields.Requirements() {
@@ -118,7 +123,18 @@ func (t target) unselectableError(name string) error {
 func (i objectFilter) matchesObject(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
 	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
-		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.fieldValues(object)))
+		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.fieldValues(object))) &&
+		i.shards.matchesObject(o)
+}
+
+// isInScope reports whether an object is among those that the real server looks through for a list: those of the
+// namespace, or the one with the requested name.
+func (i objectFilter) isInScope(object map[string]any) bool {
+	o := &unstructured.Unstructured{Object: object}
+	name, hasName := i.fields.RequiresExactMatch("metadata.name")
+	// The namespace is empty for lists of all namespaces, and for cluster-scoped kinds.
+	return (i.namespace == "" || i.namespace == o.GetNamespace()) &&
+		(!hasName || name == o.GetName() || i.namespace != o.GetNamespace())
 }
 
 // fieldValues returns the values of the selector's fields. A missing field counts as empty.
@@ -140,13 +156,13 @@ func (s *Server) listObjects(t target, query url.Values) (map[string]any, error)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := t.parseInterest(query)
+	wanted, err := s.parseInterest(t, query)
 	if err != nil {
 		return nil, err
 	}
-	// A continue token already determines the objects.
+	// The token stands for the remaining objects.
 	if options.Continue != "" {
-		return s.nextPage(t, options)
+		return s.nextPage(t, wanted, options)
 	}
 	return s.firstPage(t, wanted, options)
 }
@@ -161,6 +177,11 @@ func (s *Server) listOf(t target, items []any) map[string]any {
 
 // matchingObjects returns the selected objects in the order of their keys, like the real server. They are not copies.
 func (s *Server) matchingObjects(t target, wanted objectFilter) []map[string]any {
+	return s.objectsWith(t, wanted.matchesObject)
+}
+
+// objectsWith returns the objects for which a function returns true, in the order of their keys. They are not copies.
+func (s *Server) objectsWith(t target, isWanted func(map[string]any) bool) []map[string]any {
 	var all []map[string]any
 	kept := s.objects[t.groupResource()]
 	keys := make([]string, 0, len(kept))
@@ -169,7 +190,7 @@ func (s *Server) matchingObjects(t target, wanted objectFilter) []map[string]any
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		if wanted.matchesObject(kept[key]) {
+		if isWanted(kept[key]) {
 			all = append(all, kept[key])
 		}
 	}

@@ -58,6 +58,8 @@ type Server struct {
 	historyLimit int
 	extensions   Extensions
 	namespaces   *namespaceKeeper // nil if namespaces need not exist
+	// ignoresShards is set by IgnoreShardSelector.
+	ignoresShards bool
 }
 
 var _ http.RoundTripper = (*Server)(nil)

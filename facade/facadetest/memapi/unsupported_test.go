@@ -19,7 +19,7 @@ func TestUnsupportedRequests(t *testing.T) {
 	}{
 		"Parameter": {
 			reason: "an unsupported parameter of a list is refused", method: http.MethodGet,
-			path: "/api/v1/configmaps?shardSelector=x", want: "the parameter shardSelector of a list",
+			path: "/api/v1/configmaps?example=x", want: "the parameter example of a list",
 		},
 		"WrongVerb": {
 			reason: "a parameter of another verb is refused", method: http.MethodGet,

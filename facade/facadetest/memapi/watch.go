@@ -87,7 +87,7 @@ func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 	if _, err := listOptions(query, true); err != nil {
 		return newErrorResponse(r, err)
 	}
-	wanted, err := t.parseInterest(query)
+	wanted, err := s.parseInterest(t, query)
 	if err != nil {
 		return newErrorResponse(r, err)
 	}

@@ -43,6 +43,13 @@ func parse(name, head string, args []string, stderr io.Writer, servers bool) (se
 		flags.DurationVar(&s.controlPlaneOptions.StartTimeout, "start-timeout", 0,
 			"how long each server may take to become ready "+
 				"(default 2m)")
+		flags.Func("feature-gates", "`gates` of kube-apiserver to set, such as ShardedListAndWatch=true; "+
+			"separate several by commas", func(gates string) error {
+			s.controlPlaneOptions.APIServerFlags = append(
+				s.controlPlaneOptions.APIServerFlags, "--feature-gates="+gates,
+			)
+			return nil
+		})
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -102,6 +102,8 @@ func (c *command) parseArguments(arguments []string) error {
 	flags.StringVar(
 		&c.Record, "record", "", "`file` to write all requests to, as an audit log, for \"manifests --from-recording\"",
 	)
+	flags.BoolVar(&c.IgnoreShardSelector, "ignore-shard-selector", false,
+		"send all objects to clients that ask for a part of them, like a cluster without the gate ShardedListAndWatch")
 	flags.BoolVar(&c.showsDemonstration, "demo", false,
 		"run the program, an operator, with its console, and print commands to try "+
 			"with the object loaded last; without kubectl in PATH, change this object")
