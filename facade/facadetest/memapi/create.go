@@ -133,7 +133,7 @@ func (s *Server) setGeneratedName(t target, metadata map[string]any) {
 
 // setIdentity sets the uid, the creation time and the first generation.
 func (s *Server) setIdentity(t target, metadata map[string]any) {
-	metadata["uid"] = fmt.Sprintf("%s%012d", uidPrefix, s.nextNumber(t))
+	metadata["uid"] = uidFor(s.nextNumber(t))
 	metadata["creationTimestamp"] = currentTimestamp()
 	delete(metadata, "generation")
 	if !t.Plain {

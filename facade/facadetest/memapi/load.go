@@ -67,14 +67,22 @@ func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 	return Resource{}, false
 }
 
-// uidPrefix is the prefix of the uids that this server assigns. The rest is a counter.
-const uidPrefix = "00000000-0000-4000-8000-"
+// uidMiddle is the middle of the uids that this server assigns. The last part is a counter. The first part follows from
+// it, and makes the hashes of the uids differ as much as those of random uids: a shardSelector divides objects by them.
+const uidMiddle = "-0000-4000-8000-"
+
+// uidFor returns the uid with this number.
+func uidFor(number int) string {
+	const factor = 2654435761 // of Knuth's multiplicative hash
+	return fmt.Sprintf("%08x%s%012d", uint32(number)*factor, uidMiddle, number) //nolint:gosec // only for its bits
+}
 
 // reserveUID makes sure that new objects do not get the uid of a loaded one.
 func (s *Server) reserveUID(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
-	if number, err := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)); err == nil {
+	_, counter, _ := strings.Cut(uid, uidMiddle)
+	if number, err := strconv.Atoi(counter); err == nil {
 		s.lastNumber = max(s.lastNumber, number)
 	}
 }
