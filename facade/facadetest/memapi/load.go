@@ -73,7 +73,7 @@ const uidMiddle = "-0000-4000-8000-"
 
 // uidFor returns the uid with this number.
 func uidFor(number int) string {
-	const factor = 2654435761 // of Knuth's multiplicative hash
+	const factor = 2654435761                                                   // of Knuth's multiplicative hash
 	return fmt.Sprintf("%08x%s%012d", uint32(number)*factor, uidMiddle, number) //nolint:gosec // only for its bits
 }
 
