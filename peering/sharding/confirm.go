@@ -65,8 +65,11 @@ func (c *core) confirmLayout(w write, sent, now time.Time, result *lease) {
 
 // confirmAcquisition stores that this process is the holder of a range. Its gate opens after the whole batch of writes.
 func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
-	r := &c.ranges[w.index]
-	isTouch := w.before != nil && r.own != nil && r.own.version == w.before.version
+	r := c.ranges[w.index]
+	if r == nil {
+		r = c.addRange(w.index)
+	}
+	isTouch := w.before != nil && versionOf(r.own) == w.before.version
 	switch {
 	case isTouch: // nobody else has written it: what it waited for remains
 	case now.Before(c.nobodyUntil), w.before != nil && w.before.isReleased():
@@ -75,7 +78,7 @@ func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
 		r.opens = now.Add(leaseDuration) // it may have been removed while its holder acts
 	default:
 		// The holder may not have noticed that its Lease was edited. The Lease of a dead holder is old enough.
-		r.opens = r.since.Add(leaseDuration)
+		r.opens = c.shown[w.index].since.Add(leaseDuration)
 	}
 	if r.opens.Before(c.opensFrom) {
 		r.opens = c.opensFrom
@@ -84,11 +87,7 @@ func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
 		c.moves.Acquired++
 		c.log.Info("Acquired a range", "range", w.index)
 	}
-	if r.phase == unheld {
-		c.sequence++
-		r.sequence, c.isChanged = c.sequence, true
-	}
-	r.phase, r.permitted, r.own, r.ownerless = waiting, true, result, time.Time{}
-	r.version, r.since = result.version, now
-	r.gate.AllowWritesUntil(c.until)
+	r.phase, r.permitted, r.own = waiting, true, result
+	c.shown[w.index] = shownRange{lease: result, since: now, isOwn: true}
+	c.gates[w.index].AllowWritesUntil(c.until)
 }

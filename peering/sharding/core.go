@@ -24,33 +24,46 @@ const (
 	renewInterval = 3 * time.Second
 	// layoutInterval is how old the layout may be before a replica renews it.
 	layoutInterval = 5 * time.Second
+	// silence is how long the Lease of a live replica may keep its version: it is renewed every 4 seconds at most.
+	silence = 8 * time.Second
 	// mostRemovals is how many Leases are removed in one tick.
 	mostRemovals = 20
 )
 
-// phase is the state of a range in this process.
+// phase is the state of a held range.
 type phase int
 
 const (
-	unheld  phase = iota // another process may act
-	stale                // it was held; it must be written again in the present term before its gate opens
+	stale   phase = iota // it was held; it must be written again in the present term before its gate opens
 	waiting              // it is acquired, but an unknown former holder may still act
 	serving              // its gate is open
 	leaving              // its gate is closed; it is released when it is idle
 )
 
-// heldRange is a range as this process has it.
+// heldRange is a range that this process holds, or held before an outage.
 type heldRange struct {
-	gate      RangeGate
 	phase     phase
 	permitted bool      // it was acquired in this term: its permission to write follows the own renewals
 	own       *lease    // as this process wrote it last, or as the last list showed it since
 	opens     time.Time // when it may open; zero is at once
 	sequence  int       // the order in which ranges were acquired
 	leaveBy   time.Time // when a busy range is released nevertheless
-	version   string    // that the last list has shown; "" without a Lease
+}
+
+// shownRange is the Lease of a range as the last list has shown it.
+type shownRange struct {
+	lease     *lease    // nil without one
 	since     time.Time // when a list has first shown this version
 	ownerless time.Time // since when no process holds it; zero if one does
+	isOwn     bool      // it names this process
+}
+
+// versionOf returns the version of a Lease, or "" without one.
+func versionOf(l *lease) string {
+	if l == nil {
+		return ""
+	}
+	return l.version
 }
 
 // sighting is what is known about the Lease of a replica.
@@ -99,7 +112,9 @@ type core struct {
 	sightings map[string]sighting // by name of the replica's Lease
 	live      int                 // how many replicas share the ranges
 	isFirst   bool                // no other live replica has a smaller identity
-	ranges    []heldRange
+	gates     []RangeGate
+	shown     []shownRange
+	ranges    []*heldRange // by index; nil unless this process holds it
 	sequence  int
 	announced []int
 	isChanged bool // ranges are held or left since they were announced
@@ -112,11 +127,12 @@ func newCore(o Options) *core {
 	n := names{layout: o.Lease.Name, shards: o.Count}
 	c := &core{
 		Options: o, names: n, own: n.replicaOf(o.Identity), log: logr.Discard(), sightings: map[string]sighting{},
-		ranges: make([]heldRange, o.Count), view: view{ranges: make([]*lease, o.Count)},
+		ranges: make([]*heldRange, o.Count), shown: make([]shownRange, o.Count),
+		view: view{ranges: make([]*lease, o.Count)},
 	}
-	for i := range c.ranges {
-		c.ranges[i].gate = o.GateFor(i)
-		c.ranges[i].gate.Set(true)
+	for i := range o.Count {
+		c.gates = append(c.gates, o.GateFor(i))
+		c.gates[i].Set(true)
 	}
 	return c
 }
@@ -152,9 +168,9 @@ func (c *core) beginTerm(now time.Time) {
 // extend applies the present permission to write to the gates of this term.
 func (c *core) extend() {
 	c.until = c.writableUntil()
-	for i := range c.ranges {
-		if r := &c.ranges[i]; r.permitted {
-			r.gate.AllowWritesUntil(c.until)
+	for i, r := range c.ranges {
+		if r != nil && r.permitted {
+			c.gates[i].AllowWritesUntil(c.until)
 		}
 	}
 }
@@ -176,9 +192,9 @@ func (c *core) checkLapse(now time.Time) {
 // the range.
 func (c *core) endTerm() {
 	c.inTerm, c.nobodyUntil = false, time.Time{}
-	for i := range c.ranges {
-		if r := &c.ranges[i]; r.phase != unheld {
-			r.gate.Set(true)
+	for i, r := range c.ranges {
+		if r != nil {
+			c.gates[i].Set(true)
 			r.phase, r.permitted = stale, false
 		}
 	}
@@ -186,11 +202,9 @@ func (c *core) endTerm() {
 
 // dropRange closes a range that this process does not hold any more, at once.
 func (c *core) dropRange(i int, now time.Time) {
-	r := &c.ranges[i]
-	r.gate.Set(true)
-	r.gate.AllowWritesUntil(now)
-	r.phase, r.permitted, r.own, r.opens = unheld, false, nil, time.Time{}
-	c.isChanged = true
+	c.gates[i].Set(true)
+	c.gates[i].AllowWritesUntil(now)
+	c.ranges[i], c.isChanged = nil, true
 }
 
 // loseRange drops a range that another process or client has changed.
@@ -206,21 +220,20 @@ func (c *core) settle(now time.Time) {
 	c.checkLapse(now)
 	if c.isChanged {
 		c.isChanged, c.announced = false, c.announced[:0:0]
-		for i := range c.ranges {
-			if c.ranges[i].phase != unheld {
+		for i, r := range c.ranges {
+			if r != nil {
 				c.announced = append(c.announced, i)
 			}
 		}
 		c.SetRanges(c.announced)
 	}
-	for i := range c.ranges {
-		r := &c.ranges[i]
-		if !c.inTerm || r.phase != waiting || r.opens.After(c.view.requested) {
+	for i, r := range c.ranges {
+		if r == nil || !c.inTerm || r.phase != waiting || r.opens.After(c.view.requested) {
 			continue
 		}
 		r.phase = serving
-		r.gate.AllowWritesUntil(c.until)
-		r.gate.Set(false)
+		c.gates[i].AllowWritesUntil(c.until)
+		c.gates[i].Set(false)
 	}
 }
 

@@ -80,8 +80,8 @@ func (c *core) planReleasedLayout() (w write, isLast bool) {
 
 // holdsAny reports whether this process holds a range, or may not have left it.
 func (c *core) holdsAny() bool {
-	for i := range c.ranges {
-		if c.ranges[i].phase != unheld {
+	for _, r := range c.ranges {
+		if r != nil {
 			return true
 		}
 	}
@@ -90,9 +90,9 @@ func (c *core) holdsAny() bool {
 
 // nextIdle returns a channel that is closed when a range that is left becomes idle; nil if no such range is busy.
 func (c *core) nextIdle() <-chan struct{} {
-	for i := range c.ranges {
-		if r := &c.ranges[i]; r.phase == leaving && r.gate.Busy() > 0 {
-			return r.gate.Idle()
+	for i, r := range c.ranges {
+		if r != nil && r.phase == leaving && c.gates[i].Busy() > 0 {
+			return c.gates[i].Idle()
 		}
 	}
 	return nil

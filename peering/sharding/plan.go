@@ -128,12 +128,12 @@ func (c *core) planRanges(now time.Time) (all []write) {
 		limit = 0
 	}
 	held := c.leaveSurplus(limit, now)
-	for i := range c.ranges {
-		r := &c.ranges[i]
-		if r.phase == leaving && (r.gate.Busy() == 0 || !c.isEnding && !now.Before(r.leaveBy)) {
+	for i, r := range c.ranges {
+		switch {
+		case r == nil:
+		case r.phase == leaving && (c.gates[i].Busy() == 0 || !c.isEnding && !now.Before(r.leaveBy)):
 			all = append(all, c.planRelease(i, now))
-		}
-		if r.phase == stale && c.inTerm {
+		case r.phase == stale && c.inTerm:
 			all = append(all, c.planAcquisition(i))
 		}
 	}
@@ -156,8 +156,8 @@ func (c *core) rangeLimit() int {
 // held after that.
 func (c *core) leaveSurplus(limit int, now time.Time) int {
 	var held []int
-	for i := range c.ranges {
-		if phase := c.ranges[i].phase; phase != unheld && phase != leaving {
+	for i, r := range c.ranges {
+		if r != nil && r.phase != leaving {
 			held = append(held, i)
 		}
 	}
@@ -166,9 +166,8 @@ func (c *core) leaveSurplus(limit int, now time.Time) int {
 	}
 	slices.SortFunc(held, func(a, b int) int { return cmp.Compare(c.ranges[a].sequence, c.ranges[b].sequence) })
 	for _, i := range held[limit:] {
-		r := &c.ranges[i]
-		r.gate.Set(true)
-		r.phase, r.leaveBy = leaving, now.Add(leaseDuration)
+		c.gates[i].Set(true)
+		c.ranges[i].phase, c.ranges[i].leaveBy = leaving, now.Add(leaseDuration)
 	}
 	return limit
 }
@@ -176,7 +175,7 @@ func (c *core) leaveSurplus(limit int, now time.Time) int {
 // planRelease returns the release of a range. From now on, the range is not used without another acquisition, because
 // the result of the write may remain unknown. If an unknown former holder may still act, so must the next one wait.
 func (c *core) planRelease(i int, now time.Time) write {
-	r, seconds := &c.ranges[i], releasedSeconds
+	r, seconds := c.ranges[i], releasedSeconds
 	if r.own == nil || r.opens.After(now) {
 		seconds = int(leaseDuration / time.Second)
 	}
@@ -196,7 +195,7 @@ func (c *core) planAcquisition(i int) write {
 func (c *core) freeRanges(most int) (free []int) {
 	order := map[int]uint64{}
 	for i := range c.ranges {
-		if r := &c.ranges[i]; r.phase == unheld && !r.ownerless.IsZero() && c.isFree(i) {
+		if c.isFree(i) {
 			hash := fnv.New64a()
 			_, _ = hash.Write(strconv.AppendInt([]byte(c.Identity), int64(i), 10))
 			order[i], free = hash.Sum64(), append(free, i)

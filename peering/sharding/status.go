@@ -115,15 +115,14 @@ func (v view) status(isDead func(name string) bool) (status Status) {
 func (c *core) status() Status {
 	status := c.view.status(func(name string) bool { return c.sightings[name].isDead })
 	status.Unowned = nil
-	for i := range c.ranges {
-		r := &c.ranges[i]
-		if !r.ownerless.IsZero() {
-			status.Unowned = append(status.Unowned, Unowned{Index: i, Since: r.ownerless})
+	for i, r := range c.ranges {
+		if since := c.shown[i].ownerless; !since.IsZero() {
+			status.Unowned = append(status.Unowned, Unowned{Index: i, Since: since})
 		}
-		if r.phase != unheld {
+		if r != nil {
 			status.Own = append(status.Own, i)
 		}
-		if r.phase == serving {
+		if r != nil && r.phase == serving {
 			status.Open = append(status.Open, i)
 		}
 	}
@@ -144,20 +143,20 @@ func (s *Sharding) publish() {
 func (c *core) describeStandby() string {
 	var opens time.Time
 	held := 0
-	for i := range c.ranges {
-		r := &c.ranges[i]
+	for _, r := range c.ranges {
+		if r == nil {
+			continue
+		}
 		if r.phase == serving {
 			return ""
 		}
-		if r.phase != unheld {
-			held, opens = held+1, r.opens
-		}
+		held, opens = held+1, r.opens
 	}
 	switch layout := c.view.layout; {
 	case layout != nil && layout.shards != 0 && layout.shards != c.Count:
 		return fmt.Sprintf("The replicas share %d ranges until all of them have ended. This replica then shares %d.",
 			layout.shards, c.Count)
-	case layout != nil && layout.shards == 0:
+	case layout != nil && layout.shards == 0 && layout.holder != "":
 		return fmt.Sprintf("%q holds the Lease %s. This replica shares ranges when it has ended.", layout.holder,
 			c.Lease)
 	case !c.inTerm:
