@@ -48,7 +48,7 @@ func (c *core) confirmSelf(sent time.Time, result *lease, err error) {
 // confirmLayout stores that the layout has the number of ranges of this process, and begins a term.
 func (c *core) confirmLayout(w write, sent, now time.Time, result *lease) {
 	c.view.layout = result
-	c.layoutVersion, c.layoutSince, c.layoutFloor, c.layoutJitter = result.version, now, sent, newJitter()
+	c.layoutVersion, c.layoutSince, c.layoutFloor, c.layoutJitter = result.version, now, sent, c.jitter()
 	if c.inTerm {
 		c.extend()
 		return
@@ -60,7 +60,10 @@ func (c *core) confirmLayout(w write, sent, now time.Time, result *lease) {
 	case w.before.shards != c.Count:
 		c.nobodyUntil = sent.Add(leaseDuration)
 	}
-	c.beginTerm(now)
+	// The term in which it was planned may have ended. The next one begins with another renewal.
+	if c.isConfirmed {
+		c.beginTerm(now)
+	}
 }
 
 // confirmAcquisition stores that this process is the holder of a range. Its gate opens after the whole batch of writes.

@@ -105,8 +105,10 @@ type core struct {
 	layoutSince   time.Time     // when a list has first shown this version
 	layoutFloor   time.Time     // the layout was written after this time
 	layoutJitter  time.Duration // so that not all replicas renew the layout
-	opensFrom     time.Time     // no range may open before, because the layout did not exist
-	// nobodyUntil is set when no process acted as this one took the layout: ranges need no waiting until then.
+	jitter        func() time.Duration
+	opensFrom     time.Time // no range may open before, because the layout did not exist
+	// nobodyUntil is set when no process acted as this one took the layout: ranges that are acquired by the same list
+	// need no waiting until then. After that list, another replica may take a range whose Lease is removed again.
 	nobodyUntil time.Time
 
 	sightings map[string]sighting // by name of the replica's Lease
@@ -128,7 +130,7 @@ func newCore(o Options) *core {
 	c := &core{
 		Options: o, names: n, own: n.replicaOf(o.Identity), log: logr.Discard(), sightings: map[string]sighting{},
 		ranges: make([]*heldRange, o.Count), shown: make([]shownRange, o.Count),
-		view: view{ranges: make([]*lease, o.Count)},
+		view: view{ranges: make([]*lease, o.Count)}, jitter: newJitter,
 	}
 	for i := range o.Count {
 		c.gates = append(c.gates, o.GateFor(i))

@@ -11,7 +11,7 @@ import (
 func (c *core) observe(v view) {
 	c.checkLapse(v.received)
 	previous := c.view.requested
-	c.view = v
+	c.view, c.nobodyUntil = v, time.Time{}
 	c.isConfirmed, c.isRenewed, c.isLayoutDone, c.isRangesDone, c.isCleaned = false, false, false, false, false
 	c.observeSelf()
 	c.observeLayout(previous)
@@ -51,7 +51,7 @@ func (c *core) observeLayout(previous time.Time) {
 	if c.layoutSince.IsZero() || version != c.layoutVersion {
 		// The new version is younger than the last list that did not show it.
 		c.layoutVersion, c.layoutSince, c.layoutFloor = version, c.view.received, previous
-		c.layoutJitter = newJitter()
+		c.layoutJitter = c.jitter()
 	}
 	// A missing layout is made again: others wait for a lease duration before they act by a new one.
 	if c.view.layout == nil || c.view.layout.shards == c.Count {

@@ -96,7 +96,7 @@ func (c *core) planLayout(now time.Time) (w write, due bool) {
 		due = c.isLayoutAbandoned()
 	}
 	settling := ""
-	if !c.inTerm && (l == nil || l.settling) || l != nil && l.settling && now.Before(c.opensFrom) {
+	if l == nil || l.settling && (!c.inTerm || now.Before(c.opensFrom)) {
 		settling = "true"
 	}
 	return write{
@@ -217,6 +217,7 @@ func (c *core) planRemovals() (all []write) {
 		}
 	}
 	if len(dead) > 0 {
+		slices.SortFunc(dead, func(a, b *lease) int { return cmp.Compare(a.name, b.name) })
 		named := map[string]bool{}
 		for _, one := range c.view.ranges {
 			if one != nil {

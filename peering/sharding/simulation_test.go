@@ -212,6 +212,7 @@ func (s *simulation) start() *simulatedReplica {
 	}
 	o.GateFor = func(i int) RangeGate { return r.gates[i] }
 	r.core = newCore(o)
+	r.core.jitter = func() time.Duration { return s.delay(2 * time.Second) }
 	s.replicas = append(s.replicas, r)
 	s.joinIdeal(r)
 	r.after(s.delay(time.Second), r.tick)

@@ -2,7 +2,11 @@ package sharding
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -71,11 +75,11 @@ func (s *simulation) edit() {
 			s.store.layout.shards = 0
 		}
 	case 1:
-		for name, one := range s.store.replicas {
-			if s.store.replicas[name] = change(one); s.store.replicas[name] == nil {
+		if all := slices.Sorted(maps.Keys(s.store.replicas)); len(all) > 0 {
+			name := all[s.dice.IntN(len(all))]
+			if s.store.replicas[name] = change(s.store.replicas[name]); s.store.replicas[name] == nil {
 				delete(s.store.replicas, name)
 			}
-			return
 		}
 	default:
 		i := s.dice.IntN(s.shards)
@@ -93,6 +97,9 @@ func TestSimulatedStorm(t *testing.T) {
 	}
 	for range rounds {
 		seed := rand.Uint64()
+		if os.Getenv("SEED") != "" {
+			seed, _ = strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newSimulation(t, 6, seed)
 			for range 4 {
