@@ -42,21 +42,22 @@ func TestSimulatedReplicas(t *testing.T) {
 		replicas, shards, duration, lifetime = 100, 1000, 24*time.Hour, 4*time.Hour
 	}
 	seed := rand.Uint64()
-	s := newSimulation(t, shards, seed)
+	s := newSimulation(t, seed, shards)
 	for range replicas {
 		s.start()
 	}
 	s.run(2 * time.Minute)
 	s.moves, s.least, s.lists, s.writes, s.listedBytes = 0, 0, 0, 0, 0
-	for i := range s.served {
-		s.served[i].gap, s.served[i].sum = 0, 0
+	served := s.served[shards]
+	for i := range served {
+		served[i].gap, served[i].sum = 0, 0
 	}
 	s.replaceReplicas(replicas, lifetime)
 	began := time.Now()
 	s.run(duration)
 	longest, sum, most := time.Duration(0), time.Duration(0), time.Duration(0)
-	for i := range s.served {
-		longest, sum, most = max(longest, s.served[i].gap), sum+s.served[i].sum, max(most, s.served[i].sum)
+	for i := range served {
+		longest, sum, most = max(longest, served[i].gap), sum+served[i].sum, max(most, served[i].sum)
 	}
 	seconds := duration.Seconds()
 	t.Logf("seed %d: %d replicas at the end, %d ranges, %s in %s", seed, len(s.replicas), shards, duration,
@@ -72,8 +73,8 @@ func TestSimulatedReplicas(t *testing.T) {
 	if longest > leaseDuration+5*time.Second {
 		t.Errorf("a range was without an owner for %s, want at most a lease duration and 5s", longest)
 	}
-	for i := range s.served {
-		if s.now.Sub(s.served[i].until) > 20*time.Second {
+	for i := range served {
+		if s.now.Sub(served[i].until) > 20*time.Second {
 			t.Errorf("range %d is not served at the end", i)
 		}
 	}

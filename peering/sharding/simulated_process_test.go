@@ -49,7 +49,7 @@ func (r *simulatedReplica) tick() {
 	var v view
 	requested := r.local()
 	r.request(func() {
-		v = r.s.store.view()
+		v = r.s.store.view(len(r.gates))
 		r.s.lists++
 		r.s.listedBytes += len(v.ranges)*rangeBytes + len(v.replicas)*replicaBytes
 	}, func(answered bool) {

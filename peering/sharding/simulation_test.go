@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +23,12 @@ type simulation struct {
 	now    time.Time
 	events eventQueue
 	store  simulatedStore
-	shards int
+	shards int  // of replicas that start
 	isCalm bool // nothing is disturbed any more
 
 	replicas []*simulatedReplica // that are alive
 	started  int
-	served   []coverage // by range
+	served   map[int][]coverage // by number of ranges
 	overlaps int
 
 	lists, writes, listedBytes int
@@ -73,8 +74,13 @@ func (g *simulatedGate) acts() bool {
 	return g.isOpen && !g.replica.isDead && g.replica.local().Before(g.until)
 }
 
+// coverage returns what is known about the range of the gate.
+func (g *simulatedGate) coverage() *coverage {
+	return &g.replica.s.served[len(g.replica.gates)][g.index]
+}
+
 func (g *simulatedGate) Set(closed bool) {
-	c := &g.replica.s.served[g.index]
+	c := g.coverage()
 	if g.acts() && closed {
 		c.until = g.replica.s.now
 	}
@@ -101,11 +107,17 @@ func (g *simulatedGate) note() {
 	if !g.acts() {
 		return
 	}
-	s := g.replica.s
-	c := &s.served[g.index]
+	s, c := g.replica.s, g.coverage()
 	for _, other := range c.gates {
 		if other != g && other.acts() {
 			s.overlaps++
+		}
+	}
+	for shards, all := range s.served {
+		for i := range all {
+			if shards != len(g.replica.gates) && slices.ContainsFunc(all[i].gates, (*simulatedGate).acts) {
+				s.overlaps++
+			}
 		}
 	}
 	if !c.until.IsZero() && s.now.After(c.until) {
@@ -126,8 +138,8 @@ type simulatedStore struct {
 	version  int
 	layout   *lease
 	replicas map[string]*lease
-	ranges   []*lease
-	answer   *view // of lists since the last write
+	ranges   map[int][]*lease // by number of ranges
+	answers  map[int]view     // of lists since the last write
 }
 
 // at returns the place of a Lease.
@@ -136,8 +148,12 @@ func (s *simulatedStore) at(w write, n names) (stored *lease, set func(*lease)) 
 	case w.name == n.layout:
 		return s.layout, func(l *lease) { s.layout = l }
 	case w.kind == acquireRange, w.kind == releaseRange:
-		return s.ranges[w.index], func(l *lease) { s.ranges[w.index] = l }
+		return s.ranges[n.shards][w.index], func(l *lease) { s.ranges[n.shards][w.index] = l }
 	default:
+		rest, _ := strings.CutPrefix(w.name, n.layout)
+		if shards, index, isRange := parseRange(rest); isRange {
+			return s.ranges[shards][index], func(l *lease) { s.ranges[shards][index] = l }
+		}
 		return s.replicas[w.name], func(l *lease) {
 			if s.replicas[w.name] = l; l == nil {
 				delete(s.replicas, w.name)
@@ -158,12 +174,12 @@ func (s *simulatedStore) apply(w write, n names) (*lease, error) {
 	case w.before != nil && stored.version != w.before.version:
 		return nil, apierrors.NewConflict(leases, w.name, errors.New("changed"))
 	case w.kind == removeLease:
-		s.answer = nil
+		clear(s.answers)
 		set(nil)
 		return nil, nil //nolint:nilnil // it is removed
 	}
 	s.version++
-	s.answer = nil
+	clear(s.answers)
 	l := &lease{name: w.name, uid: w.name, version: strconv.Itoa(s.version), holder: w.holder, seconds: w.seconds}
 	if w.before == nil {
 		l.uid += l.version
@@ -178,27 +194,40 @@ func (s *simulatedStore) apply(w write, n names) (*lease, error) {
 }
 
 // view returns the answer of a list.
-func (s *simulatedStore) view() view {
-	if s.answer != nil {
-		return *s.answer
+func (s *simulatedStore) view(shards int) view {
+	if answer, ok := s.answers[shards]; ok {
+		return answer
 	}
-	v := view{layout: s.layout, isLayoutKnown: true, ranges: slices.Clone(s.ranges)}
+	v := view{layout: s.layout, isLayoutKnown: true, ranges: slices.Clone(s.ranges[shards])}
+	for other, all := range s.ranges {
+		for _, one := range all {
+			if other != shards && one != nil {
+				v.obsolete = append(v.obsolete, one)
+			}
+		}
+	}
 	v.replicas = make(map[string]*lease, len(s.replicas))
 	for name, one := range s.replicas {
 		v.replicas[name] = one
 	}
-	s.answer = &v
+	s.answers[shards] = v
 	return v
 }
 
-// newSimulation returns a simulation without replicas.
-func newSimulation(t *testing.T, shards int, seed uint64) *simulation {
+// newSimulation returns a simulation without replicas. They may have one of several numbers of ranges.
+func newSimulation(t *testing.T, seed uint64, shards ...int) *simulation {
 	t.Helper()
-	return &simulation{
-		t: t, dice: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(0, 0), shards: shards, //nolint:gosec // no secret
-		store:  simulatedStore{replicas: map[string]*lease{}, ranges: make([]*lease, shards)},
-		served: make([]coverage, shards), ideal: map[*simulatedReplica]int{},
+	s := &simulation{
+		t: t, dice: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(0, 0), shards: shards[0], //nolint:gosec // no secret
+		store: simulatedStore{
+			replicas: map[string]*lease{}, ranges: map[int][]*lease{}, answers: map[int]view{},
+		},
+		served: map[int][]coverage{}, ideal: map[*simulatedReplica]int{},
 	}
+	for _, n := range shards {
+		s.store.ranges[n], s.served[n] = make([]*lease, n), make([]coverage, n)
+	}
+	return s
 }
 
 // start starts a replica.
@@ -221,9 +250,9 @@ func (s *simulation) start() *simulatedReplica {
 
 // kill ends a process without any further request.
 func (s *simulation) kill(r *simulatedReplica) {
-	for i, gate := range r.gates {
+	for _, gate := range r.gates {
 		if gate.acts() {
-			s.served[i].until = s.now
+			gate.coverage().until = s.now
 		}
 	}
 	r.isDead = true

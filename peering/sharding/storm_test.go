@@ -30,6 +30,9 @@ func (s *simulation) disturb() {
 		case 1:
 			s.end(r)
 		case 2:
+			if s.dice.IntN(3) == 0 {
+				s.shards = 10 - s.shards
+			}
 			if len(s.replicas) < 6 {
 				s.start()
 			}
@@ -51,8 +54,8 @@ func (s *simulation) disturb() {
 
 // edit changes or removes one Lease, as another client may do.
 func (s *simulation) edit() {
-	s.store.answer = nil
-	holders := []string{"", "nobody", layoutHolder + "9"}
+	clear(s.store.answers)
+	holders := []string{"", "nobody", layoutHolder + "4"}
 	for _, r := range s.replicas {
 		holders = append(holders, r.core.Identity)
 	}
@@ -83,12 +86,12 @@ func (s *simulation) edit() {
 		}
 	default:
 		i := s.dice.IntN(s.shards)
-		s.store.ranges[i] = change(s.store.ranges[i])
+		s.store.ranges[s.shards][i] = change(s.store.ranges[s.shards][i])
 	}
 }
 
 // TestSimulatedStorm shows that replicas with clocks an hour apart, which die, stand still between any two steps, lose
-// requests or answers, and find edited or removed Leases, never have two open gates of a range, and serve all ranges
+// requests or answers, find edited or removed Leases, and have two numbers of ranges, never have two open gates of a range, and serve all ranges
 // when that is over. The seed is the name of the case.
 func TestSimulatedStorm(t *testing.T) {
 	rounds := 300
@@ -101,19 +104,25 @@ func TestSimulatedStorm(t *testing.T) {
 			seed, _ = strconv.ParseUint(os.Getenv("SEED"), 10, 64)
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			s := newSimulation(t, 6, seed)
+			s := newSimulation(t, seed, 6, 4)
 			for range 4 {
 				s.start()
 			}
 			s.disturb()
 			s.run(time.Hour)
-			s.isCalm = true
+			s.isCalm, s.shards = true, 6
+			for _, r := range slices.Clone(s.replicas) {
+				if len(r.gates) != s.shards {
+					s.kill(r)
+				}
+			}
+			s.start()
 			s.run(4 * time.Minute)
 			if s.overlaps > 0 {
 				t.Errorf("two gates of one range were open at once, %d times", s.overlaps)
 			}
-			for i := range s.served {
-				if s.served[i].until.Before(s.now) {
+			for i := range s.shards {
+				if s.served[s.shards][i].until.Before(s.now) {
 					t.Errorf("range %d is not served after the storm", i)
 				}
 			}
