@@ -104,6 +104,7 @@ var RepositoryPlan = Plan{
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
 	{Dir: "peering/election", Layer: 4},
+	{Dir: "peering/sharding", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 
 	{Dir: "facade/hierarchies", Layer: 5},

@@ -1,0 +1,81 @@
+package sharding
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// The bytes of a Lease in a list as JSON, with the fields that the API server adds. TestLeaseBytes compares them.
+const (
+	rangeBytes   = 800
+	replicaBytes = 950
+)
+
+// replaceReplicas lets replicas die, end and start at random: each lives for this long on average.
+func (s *simulation) replaceReplicas(wanted int, lifetime time.Duration) {
+	s.after(s.delay(2*lifetime/time.Duration(wanted)), func() {
+		if len(s.replicas) > wanted/2 {
+			r := s.replicas[s.dice.IntN(len(s.replicas))]
+			if s.dice.IntN(2) == 0 {
+				s.kill(r)
+			} else {
+				s.end(r)
+			}
+		}
+		// Replacements come a short time later. Sometimes there is one more, or one less.
+		missing := wanted - len(s.replicas) + s.dice.IntN(3) - 1
+		for range missing {
+			s.after(s.delay(time.Minute), func() { s.start() })
+		}
+		s.replaceReplicas(wanted, lifetime)
+	})
+}
+
+// TestSimulatedReplicas shows for an hour of 20 replicas, or a day of 100, which die, end and start at random, that
+// never two gates of a range are open, and how long a range is without an owner. It prints the costs.
+func TestSimulatedReplicas(t *testing.T) {
+	replicas, shards, duration, lifetime := 20, 64, time.Hour, 20*time.Minute
+	if os.Getenv("SHARDS_DAY") != "" {
+		replicas, shards, duration, lifetime = 100, 1000, 24*time.Hour, 4*time.Hour
+	}
+	seed := rand.Uint64()
+	s := newSimulation(t, seed, shards)
+	for range replicas {
+		s.start()
+	}
+	s.run(2 * time.Minute)
+	s.moves, s.least, s.lists, s.writes, s.listedBytes = 0, 0, 0, 0, 0
+	served := s.served[shards]
+	for i := range served {
+		served[i].gap, served[i].sum = 0, 0
+	}
+	s.replaceReplicas(replicas, lifetime)
+	began := time.Now()
+	s.run(duration)
+	longest, sum, most := time.Duration(0), time.Duration(0), time.Duration(0)
+	for i := range served {
+		longest, sum, most = max(longest, served[i].gap), sum+served[i].sum, max(most, served[i].sum)
+	}
+	seconds := duration.Seconds()
+	t.Logf("seed %d: %d replicas at the end, %d ranges, %s in %s", seed, len(s.replicas), shards, duration,
+		time.Since(began).Round(time.Millisecond))
+	t.Logf("%d movements, the minimum is %d", s.moves, s.least)
+	t.Logf("without an owner: at most %s at a time; %.0f s in total, at most %s of one range", longest, sum.Seconds(),
+		most)
+	t.Logf("%.1f writes and %.1f lists of Leases per second, %s per second", float64(s.writes)/seconds,
+		float64(s.lists)/seconds, fmt.Sprintf("%.1f MB", float64(s.listedBytes)/seconds/1e6))
+	if s.overlaps > 0 {
+		t.Errorf("two gates of one range were open at once, %d times", s.overlaps)
+	}
+	if longest > leaseDuration+5*time.Second {
+		t.Errorf("a range was without an owner for %s, want at most a lease duration and 5s", longest)
+	}
+	for i := range served {
+		if s.now.Sub(served[i].until) > 20*time.Second {
+			t.Errorf("range %d is not served at the end", i)
+		}
+	}
+}

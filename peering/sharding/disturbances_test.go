@@ -1,0 +1,386 @@
+package sharding_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/peering/election"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
+)
+
+// TestBusyRanges shows that a surplus range is left when its attempts have ended, or after a lease duration. At the end
+// of the process, a busy range is not left: its attempts may still write.
+func TestBusyRanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a := g.start("a", 2)
+		g.pass(20 * time.Second)
+		a.gates[0].work(1)
+		a.gates[1].work(1)
+		g.start("b", 2)
+		g.pass(10 * time.Second)
+		g.requireOpen("the range of a running attempt is not given back yet", 1)
+		if got := len(a.announced); got != 2 {
+			t.Errorf("%d ranges are announced, want 2: the one that is left is still busy", got)
+		}
+		a.gates[0].work(0)
+		a.gates[1].work(0)
+		g.pass(3 * time.Second)
+		g.requireOpen("when the attempt has ended, the range moves within a tick", 1, 1)
+		a.gates[0].work(1)
+		a.gates[1].work(1)
+		a.stop()
+		g.requireOpen("a process that ends acts in no range", 1)
+		g.pass(5 * time.Second)
+		g.requireOpen("busy ranges must end by themselves", 1)
+		g.pass(25 * time.Second)
+		g.requireOpen("then the other replica takes them", 2)
+	})
+}
+
+// TestStuckAttempt shows that an attempt that does not end keeps a surplus range for a lease duration only: then its
+// writes are refused.
+func TestStuckAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a := g.start("a", 2)
+		g.pass(20 * time.Second)
+		a.gates[0].work(1)
+		a.gates[1].work(1)
+		g.start("b", 2)
+		g.pass(25 * time.Second)
+		g.requireOpen("the range moves although its attempt did not end", 1, 1)
+	})
+}
+
+// TestEdits shows that edits and removals of all kinds of Leases never open two gates of a range, and stop it for a
+// limited time only.
+func TestEdits(t *testing.T) {
+	spec := func(name string, fields map[string]any) func(g *group) {
+		return func(g *group) {
+			g.server.Edit(leases, layoutLease.Namespace, name, func(object map[string]any) {
+				for key, value := range fields {
+					object["spec"].(map[string]any)[key] = value
+				}
+			})
+		}
+	}
+	remove := func(match string) func(g *group) {
+		return func(g *group) {
+			for _, one := range g.server.ObjectsOf(leases) {
+				name := one["metadata"].(map[string]any)["name"].(string)
+				if strings.Contains(name, match) {
+					g.server.Delete(leases, layoutLease.Namespace, name)
+				}
+			}
+		}
+	}
+	note := func(g *group) {
+		g.server.Edit(leases, layoutLease.Namespace, "demo-range-4-1", func(object map[string]any) {
+			object["metadata"].(map[string]any)["annotations"] = map[string]any{"note": fmt.Sprint(time.Now())}
+		})
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		edit   func(g *group)
+	}{
+		"RangeRemoved":    {"a removed range is made again", remove("-range-4-1")},
+		"RangesRemoved":   {"all removed ranges are made again", remove("-range-")},
+		"ReplicasRemoved": {"replicas make their Leases again", remove("-replica-")},
+		"LayoutRemoved":   {"the layout is made again", func(g *group) { g.server.Delete(leases, "default", "demo") }},
+		"AllRemoved":      {"everything is made again", remove("demo")},
+		"RangeEmptied":    {"a range without a holder is not a released one", spec("demo-range-4-1", holder(""))},
+		"RangeHanded":     {"another replica is made the holder", spec("demo-range-4-1", holder("b"))},
+		"RangeLost":       {"a holder that does not exist is replaced", spec("demo-range-4-1", holder("nobody"))},
+		"RangeNoted":      {"a comment does not take the range away", note},
+		"LayoutEmptied":   {"a layout without a holder is not a released one", spec("demo", holder(""))},
+		"LayoutTaken":     {"a holder that does not exist is replaced", spec("demo", holder("nobody"))},
+		"LayoutNumber":    {"an edited number does not count", spec("demo", holder("shards-2"))},
+		"LayoutEndless": {"a long duration does not count", spec("demo", map[string]any{
+			"holderIdentity": "x", "leaseDurationSeconds": int64(1e6)})},
+	} {
+		for when, mode := range map[string]int32{"": works, "AndCut": refuses} {
+			t.Run(name+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					g := newGroup(t)
+					defer g.end()
+					a := g.start("a", 4)
+					g.start("b", 4)
+					g.start("c", 4)
+					g.pass(40 * time.Second)
+					// A replica without a connection does not notice the edit.
+					a.mode.Store(mode)
+					tc.edit(g)
+					g.pass(3 * time.Minute)
+					want := []int{1, 1, 2}
+					if mode != works {
+						want = []int{2, 2}
+					}
+					total := 0
+					for _, n := range g.open() {
+						total += n
+					}
+					if total != 4 {
+						g.requireOpen(tc.reason, want...)
+					}
+					// Edits that do not end stop all replicas at worst.
+					for range 60 {
+						tc.edit(g)
+						g.pass(700 * time.Millisecond)
+					}
+				})
+			})
+		}
+	}
+}
+
+func holder(name string) map[string]any { return map[string]any{"holderIdentity": name} }
+
+// TestWithoutRight shows that a replica without a right on Leases is not ready, says so once, and holds nothing.
+func TestWithoutRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a := g.start("a", 4)
+		a.mode.Store(forbids)
+		g.pass(time.Minute)
+		g.requireOpen("without a right on Leases, no handlers are called")
+		if a.sharding.CheckReady() == nil || a.logs("No right") != 1 {
+			t.Errorf("ready: %v; logged %d times", a.sharding.CheckReady(), a.logs("No right"))
+		}
+		a.mode.Store(works)
+		g.pass(30 * time.Second)
+		g.requireOpen("with the right, it shares the ranges", 4)
+		if err := a.sharding.CheckReady(); err != nil {
+			t.Errorf("with the right, it must be ready: %v", err)
+		}
+	})
+}
+
+// TestNumberOfRanges shows that a replica with another number of ranges waits until all replicas with the former number
+// have ended, and is ready meanwhile.
+func TestNumberOfRanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a, b := g.start("a", 4), g.start("b", 4)
+		g.pass(30 * time.Second)
+		c := g.start("c", 8)
+		d := g.start("d", 8)
+		g.pass(time.Minute)
+		g.requireOpen("replicas with another number of ranges wait", 2, 2)
+		if got := c.sharding.DescribeStandby(); !strings.Contains(got, "4 ranges") || c.sharding.CheckReady() != nil {
+			t.Errorf("the waiting replica must be ready and name the present number: %q", got)
+		}
+		a.stop()
+		g.pass(30 * time.Second)
+		g.requireOpen("they wait for the last one", 4)
+		b.stop()
+		g.pass(4 * time.Second)
+		g.requireOpen("when it has ended, the one that changes the number acts at once", 4)
+		g.pass(16 * time.Second)
+		g.requireOpen("the other one waits for a lease duration, as its ranges may have been removed", 4, 4)
+		for _, one := range g.server.ObjectsOf(leases) {
+			if name := one["metadata"].(map[string]any)["name"].(string); strings.Contains(name, "-range-4-") {
+				t.Errorf("the Lease %s of the former number must be removed", name)
+			}
+		}
+		g.kill(c)
+		g.kill(d)
+		g.start("e", 2)
+		g.pass(time.Minute)
+		g.requireOpen("after a crash of all, it waits for their Leases", 2)
+	})
+}
+
+// electionGate is the gate of an elected replica. It counts as one with other ranges.
+type electionGate struct{ *rangeGate }
+
+// TestElection shows that elected and sharded replicas of one operator never act at once, and that each takes over from
+// the other.
+func TestElection(t *testing.T) {
+	for name, isKilled := range map[string]bool{"Ends": false, "Killed": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGroup(t)
+				defer g.end()
+				first := g.elect("elected")
+				g.pass(20 * time.Second)
+				g.requireOpen("the elected replica acts", 1)
+				a := g.start("a", 4)
+				g.pass(time.Minute)
+				g.requireOpen("the sharded replica waits for it", 1)
+				g.leave(first, isKilled)
+				g.pass(40 * time.Second)
+				g.requireOpen("then it acts", 4)
+				g.elect("second")
+				g.pass(time.Minute)
+				g.requireOpen("the elected replica waits for the sharded one", 4)
+				g.leave(a, isKilled)
+				g.pass(time.Minute)
+				g.requireOpen("then it acts", 1)
+			})
+		})
+	}
+}
+
+// leave ends or kills a replica.
+func (g *group) leave(r *replica, isKilled bool) {
+	if isKilled {
+		g.kill(r)
+		return
+	}
+	r.stop()
+}
+
+// elect starts a replica that is elected instead of sharded.
+func (g *group) elect(name string) *replica {
+	g.t.Helper()
+	r := &replica{name: name, announced: []int{0}}
+	r.gates = []*rangeGate{{group: g, replica: r, closed: true}}
+	connection := g.server.Connect()
+	connection.Before = r.before
+	config := memapi.Config(connection)
+	var transport *http.Client
+	var e *election.Election
+	transport, err := rest.HTTPClientFor(config)
+	if err == nil {
+		e, err = election.New(config, transport, election.Options{
+			Lease: layoutLease, Identity: name, Gate: peering.ClosedByAny(electionGate{r.gates[0]}),
+			Busy: func() int { return 0 }, OnTakeover: func() {},
+		})
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	// The status in failures is that of a sharded replica which was never started.
+	r.sharding = &sharding.Sharding{}
+	ctx, cancel := context.WithCancel(g.t.Context())
+	run, done := e.Begin(ctx), make(chan struct{})
+	go func() { defer close(done); run() }()
+	r.stop = func() {
+		cancel()
+		<-done
+		r.gates[0].Set(true)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all = append(g.all, r)
+	return r
+}
+
+// TestReadStatus shows the state that a tool reads by one list.
+func TestReadStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		g.start("a", 3)
+		g.start("b", 3)
+		g.pass(40 * time.Second)
+		config := memapi.Config(g.server.Connect())
+		client, err := coordinationv1client.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := sharding.ReadStatus(t.Context(), client, layoutLease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status.Count != 3 || len(status.Replicas) != 2 || status.Replicas[0].Identity != "a" ||
+			len(status.Replicas[0].Ranges)+len(status.Replicas[1].Ranges) != 3 || len(status.Unowned) != 0 ||
+			status.Replicas[1].Load != (sharding.Load{Objects: 3, Backlog: 1}) {
+			t.Errorf("got %+v, want two replicas with three ranges", status)
+		}
+	})
+}
+
+// TestStorm shows that random ends, crashes, outages, standstills and edits never open two gates of a range, and that
+// all ranges are served when they are over. The seed is the name of the case.
+func TestStorm(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 6
+	}
+	for range rounds {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, dice := newGroup(t), rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+				for name := range 3 {
+					g.start(string(rune('a'+name)), 5)
+				}
+				for step := range 80 {
+					g.disturb(dice, fmt.Sprint("r", step))
+					g.pass(time.Duration(dice.IntN(8000)) * time.Millisecond)
+				}
+				for _, r := range g.all {
+					if !r.killed {
+						r.mode.Store(works)
+					}
+				}
+				g.pass(3 * time.Minute)
+				total := 0
+				for _, n := range g.open() {
+					total += n
+				}
+				if total != 5 {
+					g.requireOpen("all ranges must be served", 1, 2, 2)
+				}
+				g.end()
+			})
+		})
+	}
+}
+
+// disturb changes one replica, or a Lease.
+func (g *group) disturb(dice *rand.Rand, next string) {
+	var alive []*replica
+	for _, r := range g.all {
+		if !r.killed {
+			alive = append(alive, r)
+		}
+	}
+	r := alive[dice.IntN(len(alive))]
+	all := g.server.ObjectsOf(leases)
+	switch dice.IntN(8) {
+	case 0: // it ends, and another one starts
+		r.mode.CompareAndSwap(hangs, refuses)
+		r.stop()
+		g.kill(r)
+		g.start(next, 5)
+	case 1: // it crashes
+		g.kill(r)
+		g.start(next, 5)
+	case 2, 3:
+		r.mode.Store(int32(dice.IntN(hangs + 1))) //nolint:gosec // a small number
+	case 4, 5:
+		r.mode.Store(works)
+	case 6:
+		if len(all) > 0 {
+			name := all[dice.IntN(len(all))]["metadata"].(map[string]any)["name"].(string)
+			g.server.Delete(leases, layoutLease.Namespace, name)
+		}
+	case 7:
+		if len(all) > 0 {
+			name := all[dice.IntN(len(all))]["metadata"].(map[string]any)["name"].(string)
+			holder := []any{"", "nobody", r.name, "shards-4"}[dice.IntN(4)]
+			g.server.Edit(leases, layoutLease.Namespace, name, func(object map[string]any) {
+				object["spec"].(map[string]any)["holderIdentity"] = holder
+				object["spec"].(map[string]any)["leaseDurationSeconds"] = []any{int64(2), int64(1e6)}[dice.IntN(2)]
+			})
+		}
+	}
+}

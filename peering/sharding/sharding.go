@@ -1,0 +1,175 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
+)
+
+const (
+	// tickPeriod is the longest time between two lists. It is the retry period of electors.
+	tickPeriod = 2 * time.Second
+	// conflictDelay is the longest time before the next list if another replica took the same range.
+	conflictDelay = 500 * time.Millisecond
+	// requestTimeout is the timeout of one request.
+	requestTimeout = 5 * time.Second
+	// batchTime is how long a tick may write ranges. The others follow after the next renewal.
+	batchTime = 4 * time.Second
+	// parallelWrites is the number of ranges that are written at the same time.
+	parallelWrites = 8
+)
+
+// RangeGate is the gate of one range. [peering.WriteGate] describes the first methods.
+type RangeGate interface {
+	peering.WriteGate
+
+	// Busy returns the number of running attempts, which only falls while the gate is closed.
+	Busy() int
+	// Idle returns a channel that is closed when nothing is running, which may be the case already.
+	Idle() <-chan struct{}
+}
+
+// Options configure the sharing of ranges.
+type Options struct {
+	// Lease is the namespace and the name of the layout Lease, see election.LeaseName. The other Leases have names that
+	// begin with it.
+	Lease types.NamespacedName
+	// Identity is the unique name of this process. A restarted process must have another one.
+	Identity string
+	// Count is the number of ranges, at least 1.
+	Count int
+	// GateFor returns the gate of a range. It is called once for each index.
+	GateFor func(index int) RangeGate
+	// SetRanges is called with the sorted indexes of the ranges that this process serves, whenever they change. Their
+	// gates may be closed. A range is added before its gate opens. It is removed when its gate is closed and idle, or
+	// at once if another process may hold it. SetRanges must return quickly.
+	SetRanges func(indexes []int)
+	// Load returns what the other replicas and tools show as the load of this process. It may be nil.
+	Load func() Load
+}
+
+// Sharding is the part of one process in the sharing of ranges. Its methods may be called concurrently.
+type Sharding struct {
+	options Options
+	core    *core // used by one goroutine at a time
+	client  coordinationv1client.LeaseInterface
+	log     logr.Logger
+
+	logged string // the last logged failure, to log each once
+	// hasLayoutLabel is true if the last list contained the layout: it does not have to be read apart.
+	hasLayoutLabel bool
+
+	mu       sync.Mutex
+	begun    bool
+	isListed bool  // the Leases were listed once
+	failure  error // of the last tick; nil after a success
+	status   Status
+	standby  string
+}
+
+// New returns a Sharding that holds no ranges. It closes the gates of all ranges, and makes no requests.
+//
+// # Errors
+//
+// It returns an error if the number of ranges is not valid, or if a client cannot be made.
+func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
+	if o.Count < 1 {
+		return nil, fmt.Errorf("sharing %d ranges: there must be at least one", o.Count)
+	}
+	// The number of requests is limited by the ticks. A limit by time would delay renewals behind other writes.
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	leases, err := coordinationv1client.NewForConfigAndClient(config, http)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of Lease %s: %w", o.Lease, err)
+	}
+	return &Sharding{
+		options: o, core: newCore(o), client: leases.Leases(o.Lease.Namespace), log: logr.Discard(),
+		standby: fmt.Sprintf("It has not read the Leases of %s yet.", o.Lease),
+	}, nil
+}
+
+// Begin marks the start: from now on, [Sharding.CheckReady] fails until the state is known. It returns a function that
+// shares the ranges until the context ends, and then leaves those of this process.
+func (s *Sharding) Begin(ctx context.Context) (run func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun, s.log = true, logf.FromContext(ctx).WithValues("lease", s.options.Lease.String())
+	s.core.log = s.log
+	return func() { s.run(ctx) }
+}
+
+// run shares the ranges until the context ends.
+func (s *Sharding) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		again, _ := s.tick(ctx)
+		delay := tickPeriod - randomDelay(tickPeriod/5)
+		if again {
+			delay = conflictDelay - randomDelay(conflictDelay/2)
+		}
+		s.wait(ctx, delay)
+	}
+	s.leave(context.WithoutCancel(ctx))
+}
+
+// tick lists all Leases, and makes the writes that are due. It returns true if another replica was faster in acquiring
+// a range, and the first error.
+func (s *Sharding) tick(ctx context.Context) (again bool, err error) {
+	defer s.publish()
+	v, err := s.list(ctx)
+	if err != nil {
+		s.noteFailure(ctx, err)
+		s.core.checkLapse(time.Now())
+		return false, err
+	}
+	end := v.requested.Add(batchTime)
+	s.core.observe(v)
+	var failure error
+	for {
+		batch := s.core.plan(time.Now())
+		if len(batch) == 0 {
+			break
+		}
+		conflict, err := s.execute(ctx, batch, end)
+		again, failure = again || conflict, firstError(failure, err)
+		s.core.settle(time.Now())
+	}
+	s.noteFailure(ctx, failure)
+	return again, failure
+}
+
+// firstError returns the first error, or nil.
+func firstError(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// wait blocks for some time, until the context ends, or until a range that is left becomes idle. Of several such
+// ranges, it watches one.
+func (s *Sharding) wait(ctx context.Context, duration time.Duration) {
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-s.core.nextIdle():
+	}
+}
+
+// randomDelay returns a random time below the limit.
+func randomDelay(limit time.Duration) time.Duration {
+	return time.Duration(rand.Int64N(int64(limit))) //nolint:gosec // no secret
+}

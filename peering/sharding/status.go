@@ -1,0 +1,193 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// Load is what one replica works on.
+type Load struct {
+	// Objects is the number of objects in its ranges.
+	Objects int `json:"objects"`
+	// Backlog is the number of objects with unfinished changes.
+	Backlog int `json:"backlog"`
+}
+
+// Moves counts changes of the ranges of one process.
+type Moves struct {
+	Acquired int // by this process
+	Left     int // for another replica, or at the end
+	Lost     int // to another replica or client, after an outage or a suspension
+}
+
+// Replica is one live process.
+type Replica struct {
+	Identity string
+	Count    int   // its number of ranges; it waits if the layout has another one
+	Ranges   []int // that it holds, sorted
+	Leaving  bool  // it ends
+	Load     Load
+}
+
+// Unowned is a range that no live replica holds.
+type Unowned struct {
+	Index int
+	// Since is when this process first noticed it; after the death of a holder, when its last renewal was seen.
+	Since time.Time
+}
+
+// Status is the state of the ranges as one process sees it.
+type Status struct {
+	// Count is the number of ranges of the layout; zero if the layout is not one of ranges.
+	Count int
+	// Replicas are the live ones, sorted by identity.
+	Replicas []Replica
+	// Unowned are the ranges without an owner, sorted.
+	Unowned []Unowned
+	// Own are the ranges that this process holds, and Open those whose gates are open. They are sorted.
+	Own, Open []int
+	// Moves are those of this process.
+	Moves Moves
+	// AwaitsLayout is true if this process waits for replicas with another number of ranges, or for an elected one.
+	AwaitsLayout bool
+}
+
+// Status returns the state as of the last list.
+func (s *Sharding) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// ReadStatus returns the state of the ranges by one list of Leases. It does not show which replicas have died in the
+// last minute, nor since when ranges are without an owner. Its number of ranges is that of the layout.
+//
+// # Errors
+//
+// It returns the error of the list.
+func ReadStatus(
+	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
+) (Status, error) {
+	n := names{layout: lease.Name}
+	items, err := listLeases(ctx, leases.Leases(lease.Namespace), n)
+	if err != nil {
+		return Status{}, fmt.Errorf("listing the Leases of %s: %w", lease, err)
+	}
+	if v := n.parseView(items); v.layout != nil {
+		n.shards = v.layout.shards
+	}
+	v := n.parseView(items)
+	return v.status(func(string) bool { return false }), nil
+}
+
+// status returns the replicas and their ranges. The function reports whether a replica is dead.
+func (v view) status(isDead func(name string) bool) (status Status) {
+	if v.layout != nil {
+		status.Count = v.layout.shards
+	}
+	ranges := map[string][]int{}
+	for i, one := range v.ranges {
+		if one == nil || v.replicas[one.replica] == nil || isDead(one.replica) {
+			status.Unowned = append(status.Unowned, Unowned{Index: i})
+			continue
+		}
+		ranges[one.replica] = append(ranges[one.replica], i)
+	}
+	for name, one := range v.replicas {
+		if !isDead(name) {
+			status.Replicas = append(status.Replicas, Replica{
+				Identity: one.holder, Count: one.shards, Ranges: ranges[name], Leaving: one.leaving, Load: one.load,
+			})
+		}
+	}
+	slices.SortFunc(status.Replicas, func(a, b Replica) int { return strings.Compare(a.Identity, b.Identity) })
+	return status
+}
+
+// status returns the state as of the last list. Writes since then show in the own ranges only.
+func (c *core) status() Status {
+	status := c.view.status(func(name string) bool { return c.sightings[name].isDead })
+	status.Unowned = nil
+	for i, r := range c.ranges {
+		if since := c.shown[i].ownerless; !since.IsZero() {
+			status.Unowned = append(status.Unowned, Unowned{Index: i, Since: since})
+		}
+		if r != nil {
+			status.Own = append(status.Own, i)
+		}
+		if r != nil && r.phase == serving {
+			status.Open = append(status.Open, i)
+		}
+	}
+	status.Moves = c.moves
+	status.AwaitsLayout = c.view.layout != nil && c.view.layout.shards != c.Count
+	return status
+}
+
+// publish makes the state visible for other goroutines.
+func (s *Sharding) publish() {
+	status, standby := s.core.status(), s.core.describeStandby()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.standby = status, standby
+}
+
+// describeStandby returns why no range is open, or "".
+func (c *core) describeStandby() string {
+	var opens time.Time
+	held := 0
+	for _, r := range c.ranges {
+		if r == nil {
+			continue
+		}
+		if r.phase == serving {
+			return ""
+		}
+		held, opens = held+1, r.opens
+	}
+	switch layout := c.view.layout; {
+	case layout != nil && layout.shards != 0 && layout.shards != c.Count:
+		return fmt.Sprintf("The replicas share %d ranges until all of them have ended. This replica then shares %d.",
+			layout.shards, c.Count)
+	case layout != nil && layout.shards == 0 && layout.holder != "":
+		return fmt.Sprintf("%q holds the Lease %s. This replica shares ranges when it has ended.", layout.holder,
+			c.Lease)
+	case !c.inTerm:
+		return fmt.Sprintf("It does not take part in sharing the ranges of %s yet.", c.Lease)
+	case held > 0 && !opens.IsZero():
+		return fmt.Sprintf("It holds %d ranges. A former holder may act until %s.", held,
+			opens.UTC().Format(time.RFC3339))
+	}
+	return "Other replicas hold all ranges, or as many as this replica may hold."
+}
+
+// CheckReady returns an error until the Leases could be read, and while there is no right on them. A replica without
+// ranges is ready.
+func (s *Sharding) CheckReady() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.begun && s.failure != nil && (!s.isListed || apierrors.IsForbidden(s.failure)):
+		return fmt.Errorf("the Leases of %s cannot be used: %w", s.options.Lease, s.failure)
+	case s.begun && !s.isListed:
+		return fmt.Errorf("it is not known yet which process holds the ranges of %s", s.options.Lease)
+	}
+	return nil
+}
+
+// DescribeStandby returns why this process serves no range, or "" if it does.
+func (s *Sharding) DescribeStandby() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure != nil && s.standby != "" {
+		return fmt.Sprintf("The Leases of %s cannot be used: %v.", s.options.Lease, s.failure)
+	}
+	return s.standby
+}
