@@ -33,6 +33,7 @@ var malformedShards = map[string]string{
 	// Messages about the syntax are not compared.
 	lowerHalf + " || ":                      "",
 	lowerHalf + ")":                         "",
+	withLower(")", ", )"):                   "",
 	"!" + lowerHalf:                         "",
 	withLower("object.metadata.uid", "'a'"): "",
 	lowerHalf + " || x":                     "expected shardRange() call or || operator",

@@ -38,19 +38,26 @@ func (s *Server) parseShards(text string) (shardSelector, error) {
 		return shardSelector{}, nil
 	}
 	var shards shardSelector
-	err := errors.New("empty shard selector is not allowed; omit the parameter for unfiltered lists")
-	if strings.TrimSpace(text) != "" {
-		// The selector is an expression in CEL. Go has the same syntax for calls and "||", except for two characters.
-		var parsed ast.Expr
-		parsed, err = parser.ParseExpr(strings.NewReplacer("'", `"`, "\n", " ").Replace(text))
-		if err == nil {
-			err = shards.addRanges(parsed)
-		}
+	parsed, err := parseExpression(text)
+	if err == nil {
+		err = shards.addRanges(parsed)
 	}
 	if err != nil {
 		return shardSelector{}, internalError(fmt.Errorf("invalid shard selector: %w", err))
 	}
 	return shards, nil
+}
+
+// parseExpression parses an expression in CEL. For calls and "||", the syntax of Go is equal, but for quotes, lines and
+// a comma at the end of arguments.
+func parseExpression(text string) (ast.Expr, error) {
+	switch compact := strings.Join(strings.Fields(text), ""); {
+	case compact == "":
+		return nil, errors.New("empty shard selector is not allowed; omit the parameter for unfiltered lists")
+	case strings.Contains(compact, ",)"):
+		return nil, errors.New("expected an argument after the comma")
+	}
+	return parser.ParseExpr(strings.NewReplacer("'", `"`, "\n", " ").Replace(text))
 }
 
 // addRanges adds the ranges of an expression: a call of shardRange, or several joined by "||".
