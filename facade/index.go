@@ -62,15 +62,17 @@ func NewIndex[T client.Object, K comparable, V any](
 	// After a registration error, the index is empty but usable, so that the program reaches the set-up, which reports
 	// it.
 	held := indexes.New()
-	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, DecodedType: s.codec.StructType()}
+	h := handlers.Handler{
+		ID: id, Family: handlers.Indexing, ReadsText: true, DecodedType: s.codec.StructType(),
+		Index: &handlers.IndexWork{},
+	}
 	if _, ok := prepareHandler(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &loggedMistakes{}
 		setFunction(&h, fn)
 		// A further registration of the same function fills the same index.
 		held = s.kind.Registry.FindOrAddIndex(indexKey{id, h.InstanceKey, reflect.TypeOf(fn)}, held)
-		h.Index = &handlers.IndexWork{Store: held, Call: func(
-			ctx context.Context, call *handlers.Invocation,
-		) (map[any]any, bool, error) {
+		h.Index.Store = held
+		h.Index.Call = func(ctx context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			object, err := s.codec.DecodeFrom(call.EncodedObject, call.WorkingCopy)
 			if err != nil {
 				return nil, false, err
@@ -81,10 +83,16 @@ func NewIndex[T client.Object, K comparable, V any](
 			}
 			said.noteDelay(logf.FromContext(ctx), err)
 			return untypedEntries(entries), false, err
-		}}
+		}
 		s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "NewIndex", Handler: &h})
 	}
 	return &Index[K, V]{held}
+}
+
+// ByRange fills the index from the objects that this replica handles, if the replicas share the objects by
+// [ShardingSettings]. Without it, each replica watches all objects for the index.
+func ByRange() indexOption {
+	return optionOf[indexOption]("ByRange", nil, func(h *handlers.Handler) { h.Index.ByRange = true })
 }
 
 // indexKey identifies an index: registrations of one function under one id fill the same index.

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -130,7 +131,16 @@ func (op *Operator) coordinationSettings() program.CoordinationSettings {
 		ElectionFlags:    op.flags.Election,
 		Cluster:          op.flags.Cluster,
 		DefaultNamespace: op.defaultNamespace,
+		Shards:           op.shards(),
 	}
+}
+
+// shards returns the number of ranges of objects that the replicas share; zero if one replica handles all objects.
+func (op *Operator) shards() int {
+	if op.flags.DeletionsOnly {
+		return 0
+	}
+	return cmp.Or(op.flags.Election.Shards, op.settings.values.Sharding.Shards)
 }
 
 // init makes the handlers of operators available to package facadetest, which this package cannot import.

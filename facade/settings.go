@@ -60,6 +60,7 @@ type Settings struct {
 
 	Posting     PostingSettings
 	Peering     PeeringSettings
+	Sharding    ShardingSettings
 	Watching    WatchingSettings
 	Queueing    QueueingSettings
 	Admission   AdmissionSettings

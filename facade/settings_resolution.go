@@ -137,6 +137,7 @@ func (s *Settings) resolveNumbers() []error {
 		defaults.ResolveNumber("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
 		defaults.ResolveNumber("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks,
 			kind.DefaultTicks),
+		defaults.CheckShards("Sharding.Shards", s.Sharding.Shards),
 		defaults.ResolveNumber("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
 		defaults.ResolveNumber("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
 	)

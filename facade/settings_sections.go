@@ -62,6 +62,14 @@ type BackgroundSettings struct {
 	MaxConcurrentTicks int
 }
 
+// ShardingSettings let the replicas share the objects, instead of electing one that handles all: see docs/sharding.md.
+type ShardingSettings struct {
+	// Shards is the number of ranges that the objects of each kind are divided into. Each range is handled by one
+	// replica; a replica has several. A changed number waits until all replicas with the former one have ended.
+	// Default: one replica handles all objects. The flag --shards overrides it.
+	Shards int
+}
+
 // WatchingSettings configure watches. Kopf: settings.watching.
 type WatchingSettings struct {
 	// ServerTimeout is when the API server ends a watch, in whole seconds. Default: 5 to 10 minutes at random. Accepts

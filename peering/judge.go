@@ -32,6 +32,8 @@ type Self struct {
 	Identity string
 	// Priority is its priority. The one in its record is ignored.
 	Priority int
+	// Group is the same for replicas that share the objects. They do not pause for each other. It may be empty.
+	Group string
 	// Elects lets the smallest identity act among peers of this framework with the same priority. Otherwise, and beside
 	// peers of Kopf, all of them pause, as in Kopf.
 	Elects bool
@@ -48,7 +50,7 @@ func JudgeRecords(self Self, records map[string]PeerRecord, now time.Time) (v Pe
 		case !record.ExpiresAt().After(now):
 			v.Expired = append(v.Expired, identity)
 			continue
-		case identity == self.Identity:
+		case identity == self.Identity, self.sharesObjects(record):
 			continue
 		case record.Priority < self.Priority || self.takesPrecedence(identity, record):
 			v.addYieldingPeer(identity, record)
@@ -73,6 +75,12 @@ func (v *PeerVerdict) addYieldingPeer(identity string, record PeerRecord) {
 	case !record.isIdle():
 		v.ActingPeers = append(v.ActingPeers, identity)
 	}
+}
+
+// sharesObjects reports whether the peer is a replica that handles other objects than this one. A replica of another
+// priority is not: an operator pauses as a whole.
+func (s Self) sharesObjects(record PeerRecord) bool {
+	return s.Group != "" && record.Group == s.Group && record.Priority == s.Priority
 }
 
 // takesPrecedence reports whether the operator acts rather than a peer of the same priority.

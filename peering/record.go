@@ -29,6 +29,9 @@ type PeerRecord struct {
 	LastSeen time.Time
 	// Runtime is [Runtime] in records of this framework, and empty in those of Kopf.
 	Runtime string
+	// Group is the same for replicas that share the objects of one operator, and usually empty. Kopf's records do not
+	// have it.
+	Group string
 	// Busy is the number of running attempts, plus one while the operator may start more. Zero means that it is idle.
 	// Kopf's records do not have it.
 	Busy *int
@@ -54,7 +57,7 @@ func (r PeerRecord) isActing() bool { return r.Runtime != "" && r.Busy != nil &&
 // hasSameContent reports whether the records have the same content.
 func (r PeerRecord) hasSameContent(other PeerRecord) bool {
 	return r.Priority == other.Priority && r.Lifetime == other.Lifetime && r.LastSeen.Equal(other.LastSeen) &&
-		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
+		r.Runtime == other.Runtime && r.Group == other.Group && ptr.Equal(r.Busy, other.Busy)
 }
 
 // hasSameUndatedContent reports whether both records lack a time, and are equal otherwise. Decoding gives such records
@@ -77,6 +80,9 @@ func (r PeerRecord) encodeFields() any {
 	}
 	if r.Runtime != "" {
 		fields["runtime"] = r.Runtime
+	}
+	if r.Group != "" {
+		fields["group"] = r.Group
 	}
 	if r.Busy != nil {
 		fields["busy"] = int64(*r.Busy)
@@ -139,6 +145,7 @@ func decodeRecord(value any, now time.Time) (r PeerRecord, err error) {
 	}
 	r.Priority, r.Lifetime = int(priority), time.Duration(lifetime)*time.Second
 	r.Runtime, _ = fields["runtime"].(string)
+	r.Group, _ = fields["group"].(string)
 	if busy, err := parseInteger(fields["busy"]); err == nil {
 		count := int(max(0, busy))
 		r.Busy = &count

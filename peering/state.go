@@ -201,7 +201,7 @@ func (s *memberState) composeRecord(now time.Time) PeerRecord {
 	}
 	return PeerRecord{
 		Priority: s.member.Self.Priority, Lifetime: s.member.recordLifetime(), LastSeen: now, Runtime: Runtime,
-		Busy: &busy,
+		Busy: &busy, Group: s.member.Self.Group,
 	}
 }
 

@@ -17,7 +17,7 @@ func (o *operator) OperatorState() journal.OperatorState {
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
 		PausedNamespaces: o.options.Gate.pausedNamespaces(), UnlistedResources: o.scopes.unfilledScopes(),
 	}
-	if o.options.Standby != nil && s.Paused {
+	if o.options.Standby != nil && (s.Paused || o.options.Ranges != nil) {
 		s.Standby = o.options.Standby()
 	}
 	assigned, known := o.scopes.servedAssignments()
@@ -47,7 +47,7 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.ServedKind {
 	names, _ := namespacesOf(a.Resource, o.scopes.servedNamespaces).Current()
 	served.Namespaces = append(served.Namespaces, names...)
 	served.Background = map[string]int{}
-	// Several namespaces may have memory of the kind. Add up their counts.
+	// Several namespaces and ranges may have memory of the kind. Add up their counts.
 	for scope, kept := range o.controllers.Memory.AllScopes() {
 		if scope.Resource == a.Resource.GroupResource() {
 			for one, count := range kept.Background.CountTasks() {
@@ -56,6 +56,15 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.ServedKind {
 		}
 	}
 	return served
+}
+
+// currentLoad returns the number of objects that this process has handled, and how many changes are unfinished.
+func (o *operator) currentLoad() (objects, unfinished int) {
+	for _, kept := range o.controllers.Memory.AllScopes() {
+		objects += kept.Objects.CountHandled()
+		unfinished += kept.Unhandled.CurrentUnfinished().Changes
+	}
+	return objects, unfinished
 }
 
 // servedAssignments returns the assignments, and whether discovery has answered yet.

@@ -309,6 +309,13 @@ func (s *Objects) CountControls() (paused, failed int) {
 	return paused, failed
 }
 
+// CountHandled returns the number of existing objects that were handled.
+func (s *Objects) CountHandled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.handled)
+}
+
 // Len returns the number of objects with memory, without those that were only handled.
 func (s *Objects) Len() int {
 	s.mu.Lock()

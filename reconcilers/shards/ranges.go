@@ -7,8 +7,6 @@ import (
 	"math/bits"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
 )
 
 // Range is one of Count equal parts of the hash of uids. The zero value has all objects.
@@ -57,27 +55,6 @@ func lowerLimit(index, count int) string {
 		limit++
 	}
 	return fmt.Sprintf("0x%016x", limit)
-}
-
-// OwnRanges are the ranges that this process handles. A nil OwnRanges stands for all objects.
-type OwnRanges struct {
-	// Count is the number of ranges.
-	Count int
-	// Held has the indexes of the ranges of this process. Their gates may be closed for a while.
-	Held *live.Set[int]
-}
-
-// Current returns the ranges of this process, and a channel that is closed with the next change. Without OwnRanges, it
-// is the range of all objects, and the channel is nil.
-func (o *OwnRanges) Current() (ranges []Range, changed <-chan struct{}) {
-	if o == nil {
-		return []Range{{}}, nil
-	}
-	held, changed := o.Held.Current()
-	for _, index := range held {
-		ranges = append(ranges, Range{Index: index, Count: o.Count})
-	}
-	return ranges, changed
 }
 
 // rangeKey is the key of a context for the range.

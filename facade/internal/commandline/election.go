@@ -1,11 +1,14 @@
 package commandline
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 )
 
 // The values of --leader-elect.
@@ -21,6 +24,8 @@ type ElectionFlags struct {
 	Mode string
 	// ID is the name of the Lease; empty for the default.
 	ID string
+	// Shards is the number of ranges of objects that the replicas share; zero leaves it to the settings.
+	Shards int
 }
 
 // addFlags adds the flags. Without a value, --leader-elect is true, as in other controllers.
@@ -33,6 +38,10 @@ func (e *ElectionFlags) addFlags(cmd *cobra.Command) {
 	)
 	flags.Lookup("leader-elect").NoOptDefVal = ElectAlways
 	e.addID(flags)
+	flags.IntVar(
+		&e.Shards, "shards", 0,
+		"let the replicas share the objects, in this `number` of ranges; default: the operator's settings",
+	)
 }
 
 // addID adds the flag that names the Lease.
@@ -45,12 +54,20 @@ func (e *ElectionFlags) addID(flags *pflag.FlagSet) {
 
 // checkFlags validates the flags.
 func (e *ElectionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) error {
+	if e.Shards < 0 || e.Shards > defaults.MaxShards {
+		return asUsageError(cmd, fmt.Errorf("--shards=%d: it is a number from 1 to %d, or 0 for the settings",
+			e.Shards, defaults.MaxShards))
+	}
 	switch e.Mode {
 	case ElectAuto, ElectNever:
 	case ElectAlways:
 		if peers.standalone || peers.name != "" {
 			return asUsageError(cmd, fmt.Errorf("--leader-elect=true excludes --standalone and --peering: a replica "+
 				"acts alone, by its peers, or by a Lease"))
+		}
+		if e.Shards > 0 {
+			return asUsageError(cmd, errors.New("--leader-elect=true excludes --shards: one replica acts, or all of "+
+				"them share the objects"))
 		}
 	default:
 		return asUsageError(cmd, fmt.Errorf("--leader-elect=%s: it is auto, true or false", e.Mode))

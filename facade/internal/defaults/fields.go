@@ -90,6 +90,18 @@ func ResolveNumber(name string, value *int, fallback int) error {
 	}
 }
 
+// MaxShards limits the number of ranges that replicas share: each has a Lease, and a watch of each kind.
+const MaxShards = 1024
+
+// CheckShards checks the number of ranges.
+func CheckShards(name string, given int) error {
+	if given < 0 || given > MaxShards {
+		return fmt.Errorf("%s: %d: it must be from 1 to %d, or zero for one replica that handles all objects", name,
+			given, MaxShards)
+	}
+	return nil
+}
+
 // CheckEventNamePrefix returns the mistakes of Posting.EventNamePrefix.
 func CheckEventNamePrefix(prefix string) (problems []error) {
 	if prefix == "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -44,8 +45,10 @@ type Coordination struct {
 	PodNamespace func() string
 
 	lock *peering.Lock // nil unless the project has requested it
-	// currentAttendance is the attendance of the last set-up or startup. Health checks read it concurrently.
+	// currentAttendance and currentSharding are those of the last set-up or startup. Health checks read them
+	// concurrently.
 	currentAttendance atomic.Pointer[attendance.Attendance]
+	currentSharding   atomic.Pointer[sharding.Sharding]
 }
 
 // CoordinationSettings contains the peering settings as they were given, and with defaults.
@@ -56,6 +59,9 @@ type CoordinationSettings struct {
 	Cluster                  serving.ClusterConfig
 	// DefaultNamespace returns the default namespace of the credentials. It may be nil.
 	DefaultNamespace func() string
+	// Shards is the number of ranges among which the replicas share the objects. Zero lets one replica handle all of
+	// them.
+	Shards int
 }
 
 // PeeringLock returns a lock that makes a manager's leader election follow the peering. All calls return the same one.
@@ -87,6 +93,13 @@ func (c *Coordination) KnownPeers() []attendance.Peer {
 // the start.
 func (c *Coordination) DescribeMode(by CoordinationSettings) string {
 	own, elects := by.ResolvedPeering, c.Elects(by)
+	if by.IsSharded() {
+		shared := fmt.Sprintf("the replicas share %d ranges of objects by Leases of %s", by.Shards, c.leaseOf(by))
+		if c.HasPeers(by.Peering) {
+			return fmt.Sprintf("%s; all pause by peering %q with priority %d", shared, own.Name, own.Priority)
+		}
+		return shared
+	}
 	switch {
 	case c.HasPeers(by.Peering) && elects:
 		return fmt.Sprintf("peering %q with priority %d, if it exists, or Lease %s", own.Name, own.Priority,
@@ -131,6 +144,14 @@ func (c *Coordination) peersReady(*http.Request) error {
 // AddToManager connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a
 // manager of the project, the operator follows the lease of the manager.
 func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
+	if by.IsSharded() {
+		if err := c.checkSharding(by); err != nil {
+			return err
+		}
+		if err := m.AddReadyzCheck(c.Operator+"/sharding", c.shardingReady); err != nil {
+			return err
+		}
+	}
 	if !c.HasPeers(by.Peering) {
 		// Other peering settings without a name are probably a mistake: the operator would run without peers.
 		if by.Peering.HasUnusedFields() {
@@ -138,6 +159,9 @@ func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", c.Operator)
 		}
 		switch {
+		case by.IsSharded():
+			c.newGate(options)
+			return c.connectSharding(m, options, by)
 		case c.Elects(by):
 			return c.addElection(m, options, c.newGate(options), by, nil, nil)
 		// Otherwise, a program without peers has neither a lease nor a gate: it must run as one replica.
@@ -167,6 +191,9 @@ func (c *Coordination) UpdateRunningOptions(
 		options.Gate, options.MatchingNamespaces = before.Gate, before.MatchingNamespaces
 	case c.HasPeers(by.Peering):
 		_, err = c.connectPeering(m, options, by)
+	case by.IsSharded():
+		c.newGate(options)
+		err = c.connectSharding(m, options, by)
 	default:
 		c.newLeaseGate(options)
 	}
@@ -184,6 +211,9 @@ func (c *Coordination) connectPeering(
 	// Peers wait for the running attempts of this operator, so its record contains their number.
 	member := by.ResolvedPeering.AsMember()
 	member.Busy, member.Idle, member.LeaseDecides = options.Gate.Busy, options.Gate.Idle, c.Elects(by)
+	if by.IsSharded() {
+		member.Self.Group = c.leaseOf(by).String() // the replicas do not pause for each other
+	}
 	// An operator that elects the leader by its peers must not lead without a peering object, so the object is
 	// mandatory. Both the engine's gate and the lock follow the membership.
 	if c.lock != nil {
@@ -228,7 +258,10 @@ func (c *Coordination) connectPeering(
 	}
 	// The search for peers starts with the operator and ends after the last handler.
 	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
-	if c.Elects(by) {
+	switch {
+	case by.IsSharded():
+		return nil, c.connectSharding(m, options, by)
+	case c.Elects(by):
 		return nil, c.addElection(m, options, combined, by, present, peers)
 	}
 	return nil, nil

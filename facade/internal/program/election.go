@@ -31,7 +31,7 @@ func (c *Coordination) Elects(by CoordinationSettings) bool {
 // ElectsInPod reports the same for a program in a pod.
 func ElectsInPod(by CoordinationSettings) bool {
 	switch {
-	case by.Peering.Mandatory:
+	case by.Peering.Mandatory, by.IsSharded():
 		return false
 	case by.ElectionFlags.Mode == commandline.ElectAlways:
 		return true
@@ -71,9 +71,8 @@ func (c *Coordination) addElection(
 	m ctrl.Manager, options *reconcilers.Options, gate *peering.CombinedGate, by CoordinationSettings,
 	present *attendance.Attendance, peers *peersGate,
 ) error {
-	host, _ := os.Hostname() // the identity is unique without it
 	o := election.Options{
-		Lease: c.leaseOf(by), Identity: cmp.Or(os.Getenv("POD_ID"), host, c.Operator) + "_" + string(uuid.NewUUID()),
+		Lease: c.leaseOf(by), Identity: c.processIdentity(),
 		Gate: gate, Busy: options.Gate.Busy, OnTakeover: options.Gate.NoteTakeover,
 		Optional: by.ElectionFlags.Mode == commandline.ElectAuto,
 	}
@@ -87,6 +86,12 @@ func (c *Coordination) addElection(
 	options.StartExtraWork = combineBackground(options.StartExtraWork, own.Begin)
 	options.Standby = own.DescribeStandby
 	return m.AddReadyzCheck(c.Operator+"/election", func(*http.Request) error { return own.CheckReady() })
+}
+
+// processIdentity returns a name of this process that begins with that of its pod, and is new with each start.
+func (c *Coordination) processIdentity() string {
+	host, _ := os.Hostname() // the identity is unique without it
+	return cmp.Or(os.Getenv("POD_ID"), host, c.Operator) + "_" + string(uuid.NewUUID())
 }
 
 // peersGate stores whether the peers demand a pause.

@@ -1,0 +1,87 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
+)
+
+// IsSharded reports whether the replicas share the objects. An operator that runs in the process of a tool, or only for
+// deletions, handles all of them.
+func (by CoordinationSettings) IsSharded() bool { return by.Shards > 0 }
+
+// checkSharding returns an error if the operator would also elect a leader.
+func (c *Coordination) checkSharding(by CoordinationSettings) error {
+	switch {
+	case by.ElectionFlags.Mode == commandline.ElectAlways:
+		return errors.New("Sharding.Shards excludes --leader-elect=true: one replica acts, or all of them share the " +
+			"objects")
+	case c.lock != nil:
+		return errors.New("Sharding.Shards excludes PeeringLock: all replicas share the objects, so none may lead")
+	}
+	return nil
+}
+
+// CurrentSharding returns the part of this process in the sharing of objects, or nil.
+func (c *Coordination) CurrentSharding() *sharding.Sharding { return c.currentSharding.Load() }
+
+// connectSharding makes the operator share the objects with its replicas: the options get the ranges, and a part that
+// runs beside the operator. The gate of the operator exists.
+func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
+	own := &shards.OwnRanges{Count: by.Shards, Held: live.NewSet[int]()}
+	gate := options.Gate
+	member, err := sharding.New(m.GetConfig(), m.GetHTTPClient(), sharding.Options{
+		Lease: c.leaseOf(by), Identity: c.processIdentity(), Count: by.Shards,
+		Load: func() sharding.Load {
+			objects, backlog := own.Load()
+			return sharding.Load{Objects: objects, Backlog: backlog}
+		},
+		GateFor: func(index int) sharding.RangeGate { return gate.RangeGate(index) },
+		SetRanges: func(indexes []int) {
+			// Results of handlers that could not be written before a range was lost are worthless when it comes back.
+			held, _ := own.Held.Current()
+			for _, index := range held {
+				if !slices.Contains(indexes, index) {
+					gate.RangeGate(index).NoteTakeover()
+				}
+			}
+			own.Held.Replace(indexes)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	options.Ranges, options.Standby = own, member.DescribeStandby
+	begin := member.Begin
+	if !c.HasOwnManager {
+		begin = func(ctx context.Context) (run func()) {
+			if electsLeader() {
+				logging.Warn(logf.FromContext(ctx), "The manager elects a leader, so only this replica takes part in "+
+					"sharing the objects: disable LeaderElection of the manager", "operator", c.Operator)
+			}
+			return member.Begin(ctx)
+		}
+	}
+	options.StartExtraWork = combineBackground(options.StartExtraWork, begin)
+	c.currentSharding.Store(member)
+	return nil
+}
+
+// shardingReady is a readiness check that fails until the ranges are known. It uses the sharding of the last startup.
+func (c *Coordination) shardingReady(*http.Request) error {
+	if member := c.currentSharding.Load(); member != nil {
+		return member.CheckReady()
+	}
+	return nil
+}

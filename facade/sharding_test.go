@@ -1,0 +1,169 @@
+package kopf_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// sharedWork records which replica handles which object, and fails if two handle one object at once.
+type sharedWork struct {
+	t *testing.T
+
+	mu      sync.Mutex
+	current map[string]string         // replica by object, while a handler is running
+	calls   map[string]int            // by object
+	objects map[string]map[string]int // calls by replica and object
+}
+
+// handle is the handler of a replica. It takes some time.
+func (w *sharedWork) handle(replica string) kopf.ChangeFunc[*corev1.ConfigMap] {
+	return func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		w.mu.Lock()
+		if other := w.current[c.Object.Name]; other != "" {
+			w.t.Errorf("%s handles %s while %s does", replica, c.Object.Name, other)
+		}
+		w.current[c.Object.Name] = replica
+		w.calls[c.Object.Name]++
+		if w.objects[replica] == nil {
+			w.objects[replica] = map[string]int{}
+		}
+		w.objects[replica][c.Object.Name]++
+		w.mu.Unlock()
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.current, c.Object.Name)
+		return ctx.Err()
+	}
+}
+
+// take returns the number of objects that each replica has handled since the last take, and the objects with another
+// number of calls than one.
+func (w *sharedWork) take(all []string) (byReplica map[string]int, wrong []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	byReplica = map[string]int{}
+	for replica, objects := range w.objects {
+		byReplica[replica] = len(objects)
+	}
+	for _, name := range all {
+		if w.calls[name] != 1 {
+			wrong = append(wrong, fmt.Sprintf("%s: %d", name, w.calls[name]))
+		}
+	}
+	clear(w.calls)
+	clear(w.objects)
+	return byReplica, wrong
+}
+
+// startReplica starts a replica of the operator.
+func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name string, n int) *facadetest.Runner {
+	t.Helper()
+	op := kopf.New("shared.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: n}})
+	maps := kopf.For(op, &corev1.ConfigMap{})
+	maps.OnCreate("create", w.handle(name))
+	maps.OnUpdate("update", w.handle(name))
+	return facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+}
+
+// TestSharding shows that replicas share the objects fairly, that each object is handled once after joins, ends and
+// kills, and that a changed number of ranges waits until all replicas with the former one have ended.
+func TestSharding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for n := range 60 {
+			names = append(names, fmt.Sprint("c-", n))
+		}
+		edits := 0
+		edit := func() {
+			edits++
+			for _, name := range names {
+				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+				patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
+				if err := c.Patch(t.Context(), object, patch); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, name := range names {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		requireShares := func(when string, replicas ...string) {
+			t.Helper()
+			shares, wrong := w.take(names)
+			if len(wrong) > 0 {
+				t.Errorf("%s: objects that were not handled once: %q", when, wrong)
+			}
+			if got := slices.Sorted(maps.Keys(shares)); !slices.Equal(got, replicas) {
+				t.Errorf("%s: objects by replica: %v, want some for each of %q", when, shares, replicas)
+			}
+		}
+		first := startReplica(t, server, w, "first", 8)
+		time.Sleep(time.Minute)
+		requireShares("one replica", "first")
+
+		second := startReplica(t, server, w, "second", 8)
+		third := startReplica(t, server, w, "third", 8)
+		edit()
+		time.Sleep(time.Minute)
+		_, wrong := w.take(names)
+		if len(wrong) > 0 {
+			t.Errorf("edits while replicas join: objects that were not handled once: %q", wrong)
+		}
+		edit()
+		time.Sleep(time.Minute)
+		requireShares("three replicas", "first", "second", "third")
+
+		if err := second.Stop(); err != nil {
+			t.Error(err)
+		}
+		edit()
+		time.Sleep(10 * time.Second)
+		requireShares("after the end of one", "first", "third")
+
+		third.Kill()
+		edit()
+		time.Sleep(time.Minute)
+		requireShares("after a kill", "first")
+
+		changed := startReplica(t, server, w, "changed", 4)
+		time.Sleep(time.Minute)
+		edit()
+		time.Sleep(time.Minute)
+		requireShares("beside a replica with another number of ranges", "first")
+		if err := first.Stop(); err != nil {
+			t.Error(err)
+		}
+		edit()
+		time.Sleep(time.Minute)
+		requireShares("after the replicas with the former number", "changed")
+		_ = changed
+	})
+}
