@@ -56,6 +56,7 @@ type simulatedReplica struct {
 	frozenUntil time.Time
 	cutUntil    time.Time
 	losesUntil  time.Time // its requests take effect, but the answers are lost
+	slowUntil   time.Time // its requests take effect late, maybe after their timeout
 }
 
 // simulatedGate is the gate of one range in one process.

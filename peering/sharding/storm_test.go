@@ -24,7 +24,7 @@ func (s *simulation) disturb() {
 		}
 		r := s.replicas[s.dice.IntN(len(s.replicas))]
 		until := s.now.Add(s.delay(40 * time.Second))
-		switch s.dice.IntN(10) {
+		switch s.dice.IntN(11) {
 		case 0:
 			s.kill(r)
 		case 1:
@@ -46,6 +46,8 @@ func (s *simulation) disturb() {
 			for _, one := range s.replicas {
 				one.cutUntil = until
 			}
+		case 8:
+			r.slowUntil = until
 		default:
 			s.edit()
 		}
