@@ -27,6 +27,8 @@ func (c *core) confirm(w write, sent, now time.Time, result *lease, err error) {
 			c.left = append(c.left, w.index)
 		}
 	case removeLease:
+		c.mayNotRemove = c.mayNotRemove || apierrors.IsForbidden(err)
+	case freeRange:
 	}
 }
 

@@ -113,9 +113,14 @@ type core struct {
 
 	sightings map[string]sighting // by name of the replica's Lease
 	live      int                 // how many replicas share the ranges
+	nextDeath time.Time           // when a silent replica is dead, unless it is renewed; zero without one
 	isFirst   bool                // no other live replica has a smaller identity
 	gates     []RangeGate
 	shown     []shownRange
+
+	isAnyOwnerless bool
+	mayNotRemove   bool // there is no right to delete Leases; they only take space
+
 	ranges    []*heldRange // by index; nil unless this process holds it
 	sequence  int
 	announced []int
@@ -251,8 +256,8 @@ func (c *core) logMoves() {
 		c.log.Info("Left ranges", "ranges", c.left)
 	}
 	if len(c.lost) > 0 {
-		logging.Warn(c.log, "Pausing operations in ranges, as their Leases were taken over, changed or removed", "ranges",
-			c.lost)
+		logging.Warn(c.log, "Pausing operations in ranges, as their Leases were taken over, changed or removed",
+			"ranges", c.lost)
 	}
 	c.acquired, c.left, c.lost = nil, nil, nil
 }

@@ -139,7 +139,7 @@ func TestTerms(t *testing.T) {
 			s.change(1, func(l *lease) { l.seconds = 99 })
 			s.tick(time.Second)
 		}, all, 1},
-		"SelfRemoved": {"without the own Lease, others may take this process for dead: a new term begins", func(s *script) {
+		"SelfRemoved": {"without the own Lease, others take this process for dead: a new term begins", func(s *script) {
 			clear(s.sim.store.replicas)
 			clear(s.sim.store.answers)
 			s.tick(time.Second)
@@ -167,7 +167,8 @@ func TestTerms(t *testing.T) {
 			s.written = 0
 			tc.do(s)
 			if got := s.open(); !slices.Equal(got, tc.open) || s.written != tc.writes {
-				t.Errorf("%s: %v are open after %d writes, want %v after %d", tc.reason, got, s.written, tc.open, tc.writes)
+				t.Errorf("%s: %v are open after %d writes, want %v after %d", tc.reason, got, s.written, tc.open,
+					tc.writes)
 			}
 		})
 	}

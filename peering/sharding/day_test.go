@@ -23,7 +23,8 @@ func sizeOf(w write) int {
 	w.holder, w.seconds = "my-operator-5d8f7c9b6d-x2x7k_1a2b3c4d", int(leaseDuration/time.Second)
 	created := metav1.Now()
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Name: w.name, Namespace: "my-operator", UID: "6a3c1f8e-0b0e-4a53-9a53-1c1d8a4d5b7e", ResourceVersion: "123456789",
+		Name: w.name, Namespace: "my-operator", UID: "6a3c1f8e-0b0e-4a53-9a53-1c1d8a4d5b7e",
+		ResourceVersion:   "123456789",
 		CreationTimestamp: created, ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "my-operator", Operation: metav1.ManagedFieldsOperationUpdate, Time: &created,
 			APIVersion: "coordination.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(

@@ -137,7 +137,7 @@ func TestEdits(t *testing.T) {
 						g.requireOpen(tc.reason, want...)
 					}
 					// Edits that do not end stop all replicas at worst.
-					for range 60 {
+					for range 30 {
 						tc.edit(g)
 						g.pass(700 * time.Millisecond)
 					}
@@ -312,7 +312,7 @@ func TestReadStatus(t *testing.T) {
 func TestStorm(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
-		rounds = 6
+		rounds = 3
 	}
 	for range rounds {
 		seed := rand.Uint64()

@@ -114,11 +114,7 @@ func (s *Sharding) Begin(ctx context.Context) (run func()) {
 func (s *Sharding) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		again, _ := s.tick(ctx)
-		delay := tickPeriod - randomDelay(tickPeriod/5)
-		if again {
-			delay = conflictDelay - randomDelay(conflictDelay/2)
-		}
-		s.wait(ctx, delay)
+		s.wait(ctx, s.core.nextDelay(time.Now(), again, randomDelay))
 	}
 	s.leave(context.WithoutCancel(ctx))
 }
@@ -147,6 +143,18 @@ func (s *Sharding) tick(ctx context.Context) (again bool, err error) {
 	}
 	s.noteFailure(ctx, failure)
 	return again, failure
+}
+
+// nextDelay returns the time until the next tick. It comes as soon as a silent replica is dead.
+func (c *core) nextDelay(now time.Time, again bool, random func(time.Duration) time.Duration) time.Duration {
+	if again {
+		return conflictDelay - random(conflictDelay/2)
+	}
+	delay := tickPeriod - random(tickPeriod/5)
+	if left := c.nextDeath.Sub(now); left > 0 && left < delay {
+		return left
+	}
+	return delay
 }
 
 // firstError returns the first error, or nil.

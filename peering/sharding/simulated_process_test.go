@@ -122,10 +122,7 @@ func (r *simulatedReplica) execute(batch []write, end time.Time, again, isFirst 
 
 // finish ends a tick. A process that ends removes its Lease when it has left all ranges.
 func (r *simulatedReplica) finish(again bool) {
-	delay := tickPeriod - r.s.delay(tickPeriod/5)
-	if again {
-		delay = conflictDelay - r.s.delay(conflictDelay/2)
-	}
+	delay := r.core.nextDelay(r.local(), again, r.s.delay)
 	if !r.isEnding || r.core.holdsAny() {
 		r.after(delay, r.tick)
 		return
