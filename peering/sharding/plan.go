@@ -190,9 +190,9 @@ func (c *core) planAcquisition(i int) write {
 	}
 }
 
-// planFree returns the acquisitions of some ranges that may be taken. Each replica has another order, so that two rarely
-// take the same. If there are more, some replicas mark those of dead holders as released: a replica that started later
-// does not know yet that the holder is dead.
+// planFree returns the acquisitions of some ranges that may be taken. Each replica has another order, so that two
+// rarely take the same. If there are more, some replicas mark those of dead holders as released: a replica that started
+// later has not observed yet that the holder is dead.
 func (c *core) planFree(most int) (all []write) {
 	var free []int
 	order := map[int]uint64{}
