@@ -17,7 +17,7 @@ const (
 	writeLayout                   // the layout is made, taken or renewed
 	acquireRange                  // a range is acquired, or written again in a new term
 	releaseRange
-	freeRange   // the range of a dead holder is marked as released, for another replica
+	freeRange   // a range without a holder that can act is marked as released, for another replica
 	removeLease // a Lease of the past is removed
 )
 
@@ -139,7 +139,7 @@ func (c *core) planRanges(now time.Time) (all []write) {
 		}
 	}
 	if c.inTerm && !c.isEnding && c.isAnyOwnerless {
-		all = append(all, c.planFree(limit-held)...)
+		all = append(all, c.planFree(limit-held, now)...)
 	}
 	c.settle(now)
 	return all
@@ -192,8 +192,8 @@ func (c *core) planAcquisition(i int) write {
 
 // planFree returns the acquisitions of some ranges that may be taken. Each replica has another order, so that two
 // rarely take the same. If there are more, some replicas mark those of dead holders as released: a replica that started
-// later has not observed yet that the holder is dead.
-func (c *core) planFree(most int) (all []write) {
+// later has not observed yet that the holder is dead. The one that takes the layout makes missing ones for all.
+func (c *core) planFree(most int, now time.Time) (all []write) {
 	var free []int
 	order := map[int]uint64{}
 	for i := range c.shown {
@@ -206,13 +206,13 @@ func (c *core) planFree(most int) (all []write) {
 	slices.SortFunc(free, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
 	for n, i := range free {
 		shown := c.shown[i].lease
+		isChosen := order[i]%uint64(max(c.live, 1)) < 2 //nolint:gosec // it is positive
 		switch {
 		case n < most:
 			all = append(all, c.planAcquisition(i))
-		case shown == nil, shown.holder == "":
-		case order[i]%uint64(max(c.live, 1)) < 2: //nolint:gosec // it is positive
+		case shown == nil && now.Before(c.nobodyUntil), shown != nil && shown.holder != "" && isChosen:
 			all = append(all, write{
-				kind: freeRange, index: i, before: shown, name: shown.name, seconds: releasedSeconds,
+				kind: freeRange, index: i, before: shown, name: c.rangeAt(i), seconds: releasedSeconds,
 			})
 		}
 	}

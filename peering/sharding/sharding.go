@@ -89,7 +89,7 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 	}
 	// The number of requests is limited by the ticks. A limit by time would delay renewals behind other writes.
 	config = rest.CopyConfig(config)
-	config.QPS = -1
+	config.QPS, config.RateLimiter = -1, nil
 	leases, err := coordinationv1client.NewForConfigAndClient(config, http)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of Lease %s: %w", o.Lease, err)
