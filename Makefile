@@ -356,6 +356,7 @@ FIGURE_coverage    = mkdir -p bin; $(GO) test -coverprofile=bin/cover.out $$($(G
 FIGURE_deafness    = DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
 FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
 FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
+FIGURE_shards      = SHARDS_DAY=1 $(GO) test -count=1 -v -run '^TestSimulatedReplicas$$' -timeout 15m ./peering/sharding
 FIGURE_takeover    = TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
 FIGURE_virtual-day = VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
 FIGURE_weight      = $(GO) test -v -count 1 $(LIMIT) ./test/weight
@@ -371,6 +372,7 @@ Choose one with "make figures NAME=...":
   deafness     how long an operator takes to notice that its connection is dead, beside plain controller-runtime
   event-flood  the events of 500 objects whose handler fails at once, with the limits of posting and without
   idle-timers  100,000 timers that wait for their next tick: heap and goroutines
+  shards       a day of 100 replicas that share 1,000 ranges, die, end and start: movements, gaps, requests
   takeover     how long a paused operator takes to take over 20,000 handled objects, beside a fresh start
   virtual-day  the test kit over 15 virtual days of an operator with ten handlers
   weight       what a project takes on with this module

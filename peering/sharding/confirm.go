@@ -24,9 +24,11 @@ func (c *core) confirm(w write, sent, now time.Time, result *lease, err error) {
 	case releaseRange:
 		if err == nil {
 			c.moves.Left++
-			c.log.Info("Left a range", "range", w.index)
+			c.left = append(c.left, w.index)
 		}
 	case removeLease:
+		c.mayNotRemove = c.mayNotRemove || apierrors.IsForbidden(err)
+	case freeRange:
 	}
 }
 
@@ -88,7 +90,7 @@ func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
 	}
 	if !isTouch {
 		c.moves.Acquired++
-		c.log.Info("Acquired a range", "range", w.index)
+		c.acquired = append(c.acquired, w.index)
 	}
 	r.phase, r.permitted, r.own = waiting, true, result
 	c.shown[w.index] = shownRange{lease: result, since: now, isOwn: true}

@@ -113,15 +113,22 @@ type core struct {
 
 	sightings map[string]sighting // by name of the replica's Lease
 	live      int                 // how many replicas share the ranges
+	nextDeath time.Time           // when a silent replica is dead, unless it is renewed; zero without one
 	isFirst   bool                // no other live replica has a smaller identity
 	gates     []RangeGate
 	shown     []shownRange
+
+	isAnyOwnerless bool
+	mayNotRemove   bool // there is no right to delete Leases; they only take space
+
 	ranges    []*heldRange // by index; nil unless this process holds it
 	sequence  int
 	announced []int
 	isChanged bool // ranges are held or left since they were announced
 	moves     Moves
 	logged    string
+
+	acquired, left, lost []int // that are not logged yet
 }
 
 // newCore returns a core that holds nothing. All gates are closed.
@@ -164,7 +171,7 @@ func (c *core) beginTerm(now time.Time) {
 		return
 	}
 	c.inTerm = true
-	c.logOnce("term", func() { c.log.Info("Taking part in sharing the ranges", "ranges", c.Count) })
+	c.logOnce("term", func() { c.log.Info("Taking part in sharing the ranges", "count", c.Count) })
 }
 
 // extend applies the present permission to write to the gates of this term.
@@ -213,13 +220,14 @@ func (c *core) dropRange(i int, now time.Time) {
 func (c *core) loseRange(i int, now time.Time) {
 	c.dropRange(i, now)
 	c.moves.Lost++
-	logging.Warn(c.log, "Pausing operations in a range, as its Lease was taken over, changed or removed", "range", i)
+	c.lost = append(c.lost, i)
 }
 
 // settle announces the ranges after changes, and then opens the gates that are due. A range that had to wait opens only
 // by a list from after its waiting, which still shows the own version.
 func (c *core) settle(now time.Time) {
 	c.checkLapse(now)
+	c.logMoves()
 	if c.isChanged {
 		c.isChanged, c.announced = false, c.announced[:0:0]
 		for i, r := range c.ranges {
@@ -237,6 +245,21 @@ func (c *core) settle(now time.Time) {
 		c.gates[i].AllowWritesUntil(c.until)
 		c.gates[i].Set(false)
 	}
+}
+
+// logMoves logs all ranges of one step in one line.
+func (c *core) logMoves() {
+	if len(c.acquired) > 0 {
+		c.log.Info("Acquired ranges", "ranges", c.acquired)
+	}
+	if len(c.left) > 0 {
+		c.log.Info("Left ranges", "ranges", c.left)
+	}
+	if len(c.lost) > 0 {
+		logging.Warn(c.log, "Pausing operations in ranges, as their Leases were taken over, changed or removed",
+			"ranges", c.lost)
+	}
+	c.acquired, c.left, c.lost = nil, nil, nil
 }
 
 // newJitter returns a random delay, so that the replicas do not write the layout at the same time.

@@ -1,18 +1,41 @@
 package sharding
 
 import (
-	"fmt"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The bytes of a Lease in a list as JSON, with the fields that the API server adds. TestLeaseBytes compares them.
-const (
-	rangeBytes   = 800
-	replicaBytes = 950
+// The bytes of a Lease in a list as JSON, with the fields that the API server adds.
+var (
+	rangeBytes   = sizeOf(write{name: "my-operator.example.org-684888c0-range-1000-123"})
+	replicaBytes = sizeOf(write{name: "my-operator.example.org-684888c0-replica-0e51c77ac4c9",
+		annotations: map[string]string{shardsAnnotation: "1000", loadAnnotation: `{"objects":20000,"backlog":12}`}})
 )
+
+// sizeOf returns the size of the Lease that a write makes.
+func sizeOf(w write) int {
+	w.holder, w.seconds = "my-operator-5d8f7c9b6d-x2x7k_1a2b3c4d", int(leaseDuration/time.Second)
+	created := metav1.Now()
+	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Name: w.name, Namespace: "my-operator", UID: "6a3c1f8e-0b0e-4a53-9a53-1c1d8a4d5b7e",
+		ResourceVersion:   "123456789",
+		CreationTimestamp: created, ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: "my-operator", Operation: metav1.ManagedFieldsOperationUpdate, Time: &created,
+			APIVersion: "coordination.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(
+				`{"f:metadata":{"f:labels":{".":{},"f:` + groupLabel + `":{}}},"f:spec":{"f:acquireTime":{},` +
+					`"f:holderIdentity":{},"f:leaseDurationSeconds":{},"f:leaseTransitions":{},"f:renewTime":{}}}`)},
+		}},
+	}}
+	w.apply(object, digest("my-operator.example.org-684888c0", 8))
+	text, _ := json.Marshal(object)
+	return len(text)
+}
 
 // replaceReplicas lets replicas die, end and start at random: each lives for this long on average.
 func (s *simulation) replaceReplicas(wanted int, lifetime time.Duration) {
@@ -65,8 +88,9 @@ func TestSimulatedReplicas(t *testing.T) {
 	t.Logf("%d movements, the minimum is %d", s.moves, s.least)
 	t.Logf("without an owner: at most %s at a time; %.0f s in total, at most %s of one range", longest, sum.Seconds(),
 		most)
-	t.Logf("%.1f writes and %.1f lists of Leases per second, %s per second", float64(s.writes)/seconds,
-		float64(s.lists)/seconds, fmt.Sprintf("%.1f MB", float64(s.listedBytes)/seconds/1e6))
+	t.Logf("a range has a Lease of %d bytes, a replica one of %d bytes", rangeBytes, replicaBytes)
+	t.Logf("%.1f writes and %.1f lists of Leases per second, %.1f MB per second", float64(s.writes)/seconds,
+		float64(s.lists)/seconds, float64(s.listedBytes)/seconds/1e6)
 	if s.overlaps > 0 {
 		t.Errorf("two gates of one range were open at once, %d times", s.overlaps)
 	}

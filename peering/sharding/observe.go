@@ -21,6 +21,7 @@ func (c *core) observe(v view) {
 	}
 	// Most lists show the same ranges and replicas as before.
 	if c.observeReplicas(isChanged) {
+		c.isAnyOwnerless = false
 		for i := range c.ranges {
 			c.observeOwner(i)
 		}
@@ -68,7 +69,7 @@ func (c *core) observeLayout(previous time.Time) {
 // observeReplicas stores since when the Leases of replicas have their versions, and which replicas are dead. It returns
 // true if owners of ranges may have changed.
 func (c *core) observeReplicas(isChanged bool) bool {
-	c.live, c.isFirst = 0, true
+	c.live, c.isFirst, c.nextDeath = 0, true, time.Time{}
 	seen := make(map[string]sighting, len(c.view.replicas))
 	for name, one := range c.view.replicas {
 		s, isKnown := c.sight(name, one.version, one.duration())
@@ -81,6 +82,8 @@ func (c *core) observeReplicas(isChanged bool) bool {
 		// A replica that may be dead does not get a share: nobody else could take its share before it is dead.
 		if c.view.requested.Sub(s.since) < silence {
 			c.live++
+		} else if dies := s.since.Add(one.duration()); c.nextDeath.IsZero() || dies.Before(c.nextDeath) {
+			c.nextDeath = dies
 		}
 	}
 	if !c.isEnding {
@@ -160,6 +163,7 @@ func (c *core) observeOwner(i int) {
 	default:
 		shown.ownerless = time.Time{}
 	}
+	c.isAnyOwnerless = c.isAnyOwnerless || !shown.ownerless.IsZero()
 }
 
 // isFree reports whether a range may be taken. The version of the Lease of a dead holder must be old, too: a client may

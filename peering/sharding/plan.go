@@ -17,6 +17,7 @@ const (
 	writeLayout                   // the layout is made, taken or renewed
 	acquireRange                  // a range is acquired, or written again in a new term
 	releaseRange
+	freeRange   // a range without a holder that can act is marked as released, for another replica
 	removeLease // a Lease of the past is removed
 )
 
@@ -54,7 +55,7 @@ func (c *core) plan(now time.Time) []write {
 			return all
 		}
 	}
-	if c.inTerm && c.isFirst && !c.isCleaned {
+	if c.inTerm && c.isFirst && !c.isCleaned && !c.mayNotRemove {
 		c.isCleaned = true
 		return c.planRemovals()
 	}
@@ -137,10 +138,8 @@ func (c *core) planRanges(now time.Time) (all []write) {
 			all = append(all, c.planAcquisition(i))
 		}
 	}
-	if c.inTerm && held < limit {
-		for _, i := range c.freeRanges(limit - held) {
-			all = append(all, c.planAcquisition(i))
-		}
+	if c.inTerm && !c.isEnding && c.isAnyOwnerless {
+		all = append(all, c.planFree(limit-held, now)...)
 	}
 	c.settle(now)
 	return all
@@ -191,10 +190,13 @@ func (c *core) planAcquisition(i int) write {
 	}
 }
 
-// freeRanges returns some ranges that may be taken. Each replica has another order, so that two rarely take the same.
-func (c *core) freeRanges(most int) (free []int) {
+// planFree returns the acquisitions of some ranges that may be taken. Each replica has another order, so that two
+// rarely take the same. If there are more, some replicas mark those of dead holders as released: a replica that started
+// later has not observed yet that the holder is dead. The one that takes the layout makes missing ones for all.
+func (c *core) planFree(most int, now time.Time) (all []write) {
+	var free []int
 	order := map[int]uint64{}
-	for i := range c.ranges {
+	for i := range c.shown {
 		if c.isFree(i) {
 			hash := fnv.New64a()
 			_, _ = hash.Write(strconv.AppendInt([]byte(c.Identity), int64(i), 10))
@@ -202,7 +204,19 @@ func (c *core) freeRanges(most int) (free []int) {
 		}
 	}
 	slices.SortFunc(free, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
-	return free[:min(most, len(free))]
+	for n, i := range free {
+		shown := c.shown[i].lease
+		isChosen := order[i]%uint64(max(c.live, 1)) < 2 //nolint:gosec // it is positive
+		switch {
+		case n < most:
+			all = append(all, c.planAcquisition(i))
+		case shown == nil && now.Before(c.nobodyUntil), shown != nil && shown.holder != "" && isChosen:
+			all = append(all, write{
+				kind: freeRange, index: i, before: shown, name: c.rangeAt(i), seconds: releasedSeconds,
+			})
+		}
+	}
+	return all
 }
 
 // planRemovals returns the removals of Leases of other layouts, and of dead replicas that are not named by a range.

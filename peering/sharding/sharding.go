@@ -89,7 +89,7 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 	}
 	// The number of requests is limited by the ticks. A limit by time would delay renewals behind other writes.
 	config = rest.CopyConfig(config)
-	config.QPS = -1
+	config.QPS, config.RateLimiter = -1, nil
 	leases, err := coordinationv1client.NewForConfigAndClient(config, http)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of Lease %s: %w", o.Lease, err)
@@ -114,11 +114,7 @@ func (s *Sharding) Begin(ctx context.Context) (run func()) {
 func (s *Sharding) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		again, _ := s.tick(ctx)
-		delay := tickPeriod - randomDelay(tickPeriod/5)
-		if again {
-			delay = conflictDelay - randomDelay(conflictDelay/2)
-		}
-		s.wait(ctx, delay)
+		s.wait(ctx, s.core.nextDelay(time.Now(), again, randomDelay))
 	}
 	s.leave(context.WithoutCancel(ctx))
 }
@@ -147,6 +143,18 @@ func (s *Sharding) tick(ctx context.Context) (again bool, err error) {
 	}
 	s.noteFailure(ctx, failure)
 	return again, failure
+}
+
+// nextDelay returns the time until the next tick. It comes as soon as a silent replica is dead.
+func (c *core) nextDelay(now time.Time, again bool, random func(time.Duration) time.Duration) time.Duration {
+	if again {
+		return conflictDelay - random(conflictDelay/2)
+	}
+	delay := tickPeriod - random(tickPeriod/5)
+	if left := c.nextDeath.Sub(now); left > 0 && left < delay {
+		return left
+	}
+	return delay
 }
 
 // firstError returns the first error, or nil.

@@ -47,6 +47,25 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
+// TestLateReplica shows that the ranges of a killed replica do not wait for a replica that has started after the kill,
+// and has not observed the Leases for long enough: the other one, which holds its share already, releases them for it.
+func TestLateReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a := g.start("a", 4)
+		g.start("b", 4)
+		g.pass(40 * time.Second)
+		g.requireOpen("each replica has its share", 2, 2)
+		g.kill(a)
+		began := time.Now()
+		g.pass(6 * time.Second)
+		g.start("c", 4)
+		g.pass(time.Until(began.Add(20 * time.Second)))
+		g.requireOpen("the new replica gets the ranges within a lease duration and five seconds", 2, 2)
+	})
+}
+
 // TestSuspension shows that a replica whose process or connection stands still does not act beyond its permission to
 // write, loses its ranges, and does not act in them when it continues.
 func TestSuspension(t *testing.T) {

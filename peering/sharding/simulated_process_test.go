@@ -29,8 +29,17 @@ func (r *simulatedReplica) call(do func()) {
 
 // request sends something to the API server, and passes whether there is an answer.
 func (r *simulatedReplica) request(apply func(), answer func(answered bool)) {
-	s := r.s
-	s.after(s.delay(latency), func() {
+	s, limit := r.s, latency
+	if s.now.Before(r.slowUntil) {
+		limit = requestTimeout
+	}
+	there, back := s.delay(limit), s.delay(limit)
+	if there+back > requestTimeout {
+		s.after(there, apply)
+		r.after(requestTimeout, func() { answer(false) })
+		return
+	}
+	s.after(there, func() {
 		if s.now.Before(r.cutUntil) {
 			r.after(requestTimeout, func() { answer(false) })
 			return
@@ -40,7 +49,7 @@ func (r *simulatedReplica) request(apply func(), answer func(answered bool)) {
 			r.after(requestTimeout, func() { answer(false) })
 			return
 		}
-		r.after(s.delay(latency), func() { answer(true) })
+		r.after(back, func() { answer(true) })
 	})
 }
 
@@ -113,14 +122,35 @@ func (r *simulatedReplica) execute(batch []write, end time.Time, again, isFirst 
 
 // finish ends a tick. A process that ends removes its Lease when it has left all ranges.
 func (r *simulatedReplica) finish(again bool) {
-	delay := tickPeriod - r.s.delay(tickPeriod/5)
-	if again {
-		delay = conflictDelay - r.s.delay(conflictDelay/2)
-	}
+	delay := r.core.nextDelay(r.local(), again, r.s.delay)
 	if !r.isEnding || r.core.holdsAny() {
 		r.after(delay, r.tick)
 		return
 	}
+	r.remove()
+}
+
+// remove is the end of a process: it removes its Lease, lists the others, and releases the layout if it is the last.
+func (r *simulatedReplica) remove() {
+	if r.isDead = r.core.self == nil; r.isDead {
+		return
+	}
 	w := write{kind: removeLease, before: r.core.self, name: r.core.own}
-	r.request(func() { _, _ = r.s.store.apply(w, r.core.names) }, func(bool) { r.isDead = true })
+	r.request(func() { _, _ = r.s.store.apply(w, r.core.names) }, func(answered bool) {
+		if r.isDead = !answered; r.isDead {
+			return
+		}
+		requested := r.local()
+		var v view
+		r.request(func() { v = r.s.store.view(len(r.gates)) }, func(answered bool) {
+			if r.isDead = !answered; r.isDead {
+				return
+			}
+			v.requested, v.received, r.core.self = requested, r.local(), nil
+			r.core.observe(v)
+			if w, isLast := r.core.planReleasedLayout(); isLast {
+				r.request(func() { _, _ = r.s.store.apply(w, r.core.names) }, func(bool) { r.isDead = true })
+			}
+		})
+	})
 }

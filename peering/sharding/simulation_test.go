@@ -33,7 +33,8 @@ type simulation struct {
 
 	lists, writes, listedBytes int
 	moves, least               int
-	ideal                      map[*simulatedReplica]int // how many ranges each one had to have if nothing moved needlessly
+	// ideal is how many ranges each one had if nothing moved needlessly.
+	ideal map[*simulatedReplica]int
 }
 
 // coverage is what is known about the open gates of one range.
@@ -56,6 +57,7 @@ type simulatedReplica struct {
 	frozenUntil time.Time
 	cutUntil    time.Time
 	losesUntil  time.Time // its requests take effect, but the answers are lost
+	slowUntil   time.Time // its requests take effect late, maybe after their timeout
 }
 
 // simulatedGate is the gate of one range in one process.
@@ -147,7 +149,7 @@ func (s *simulatedStore) at(w write, n names) (stored *lease, set func(*lease)) 
 	switch {
 	case w.name == n.layout:
 		return s.layout, func(l *lease) { s.layout = l }
-	case w.kind == acquireRange, w.kind == releaseRange:
+	case w.kind == acquireRange, w.kind == releaseRange, w.kind == freeRange:
 		return s.ranges[n.shards][w.index], func(l *lease) { s.ranges[n.shards][w.index] = l }
 	default:
 		rest, _ := strings.CutPrefix(w.name, n.layout)
