@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -101,7 +102,7 @@ func TestSharding(t *testing.T) {
 			edits++
 			for _, name := range names {
 				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-				patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
+				patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
 				if err := c.Patch(t.Context(), object, patch); err != nil {
 					t.Fatal(err)
 				}

@@ -210,8 +210,8 @@ func (g *Gate) hasPermission() bool {
 	return !g.isPermissionExpired && !hasPassed(g.permittedUntil)
 }
 
-// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects. The
-// context belongs to the work that writes.
+// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects.
+// The context belongs to the work that writes.
 func (g *Gate) mayWrite(ctx context.Context, namespace string) bool {
 	if g == nil {
 		return true
