@@ -84,6 +84,43 @@ func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name strin
 	return facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
 }
 
+// TestIndexByRange shows that an index has all objects, and one with ByRange those that the replica handles.
+func TestIndexByRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 30 {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all, own []*kopf.Index[string, string]
+		for range 2 {
+			op := kopf.New("indexed.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+			objects := kopf.For(op, &corev1.ConfigMap{})
+			byName := func(_ context.Context, object *corev1.ConfigMap) (map[string]string, error) {
+				return map[string]string{object.Name: object.Name}, nil
+			}
+			all = append(all, kopf.NewIndex(objects, "all", byName))
+			own = append(own, kopf.NewIndex(objects, "own", byName, kopf.ByRange()))
+			objects.OnCreate("create", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		time.Sleep(time.Minute)
+		if all[0].Len() != 30 || all[1].Len() != 30 {
+			t.Errorf("the indices of all objects have %d and %d keys, want 30", all[0].Len(), all[1].Len())
+		}
+		if own[0].Len()+own[1].Len() != 30 || own[0].Len() == 0 || own[1].Len() == 0 {
+			t.Errorf("the indices with ByRange have %d and %d keys, want a part of the 30 objects each", own[0].Len(),
+				own[1].Len())
+		}
+	})
+}
+
 // TestSharding shows that replicas share the objects fairly, that each object is handled once after joins, ends and
 // kills, and that a changed number of ranges waits until all replicas with the former one have ended.
 func TestSharding(t *testing.T) {
