@@ -2,7 +2,6 @@ package reconcilers
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -229,9 +228,13 @@ func (g *Gate) mayWriteRange(of shards.Range) bool {
 		return g.RangeGate(of.Index).hasPermission()
 	}
 	g.mu.Lock()
-	parts := slices.Collect(maps.Values(g.rangeGates))
-	g.mu.Unlock()
-	return !slices.ContainsFunc(parts, func(part *Gate) bool { return !part.hasPermission() && part.Busy() > 0 })
+	defer g.mu.Unlock()
+	for _, part := range g.rangeGates {
+		if !part.hasPermission() && part.Busy() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Open reports whether new work may start.

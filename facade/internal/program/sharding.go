@@ -75,17 +75,13 @@ func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Opti
 		return err
 	}
 	options.Ranges, options.Standby = own, member.DescribeStandby
-	begin := member.Begin
-	if !c.HasOwnManager {
-		begin = func(ctx context.Context) (run func()) {
-			if electsLeader() {
-				logging.Warn(logf.FromContext(ctx), "The manager elects a leader, so only this replica takes part in "+
-					"sharing the objects: disable LeaderElection of the manager", "operator", c.Operator)
-			}
-			return member.Begin(ctx)
+	options.StartExtraWork = combineBackground(options.StartExtraWork, func(ctx context.Context) (run func()) {
+		if !c.HasOwnManager && electsLeader() {
+			logging.Warn(logf.FromContext(ctx), "The manager elects a leader, so only this replica takes part in "+
+				"sharing the objects: disable LeaderElection of the manager", "operator", c.Operator)
 		}
-	}
-	options.StartExtraWork = combineBackground(options.StartExtraWork, begin)
+		return member.Begin(ctx, own.Exiting())
+	})
 	c.currentSharding.Store(member)
 	return nil
 }
