@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
@@ -90,6 +91,8 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 	// The number of requests is limited by the ticks. A limit by time would delay renewals behind other writes.
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
+	// Lists of many Leases are smaller as protobuf.
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	leases, err := coordinationv1client.NewForConfigAndClient(config, http)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of Lease %s: %w", o.Lease, err)
