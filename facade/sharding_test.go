@@ -30,29 +30,34 @@ type sharedWork struct {
 	objects map[string]map[string]int // calls by replica and object
 }
 
-// handle is the handler of a replica. It takes some time.
+// handle is the handler of a replica.
 func (w *sharedWork) handle(replica string) kopf.ChangeFunc[*corev1.ConfigMap] {
 	return func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
-		w.mu.Lock()
-		if other := w.current[c.Object.Name]; other != "" {
-			w.t.Errorf("%s handles %s while %s does", replica, c.Object.Name, other)
-		}
-		w.current[c.Object.Name] = replica
-		w.calls[c.Object.Name]++
-		if w.objects[replica] == nil {
-			w.objects[replica] = map[string]int{}
-		}
-		w.objects[replica][c.Object.Name]++
-		w.mu.Unlock()
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.current, c.Object.Name)
-		return ctx.Err()
+		return w.run(ctx, replica, c.Object.Name)
 	}
+}
+
+// run records a call, which takes some time.
+func (w *sharedWork) run(ctx context.Context, replica, name string) error {
+	w.mu.Lock()
+	if other := w.current[name]; other != "" {
+		w.t.Errorf("%s handles %s while %s does", replica, name, other)
+	}
+	w.current[name] = replica
+	w.calls[name]++
+	if w.objects[replica] == nil {
+		w.objects[replica] = map[string]int{}
+	}
+	w.objects[replica][name]++
+	w.mu.Unlock()
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.current, name)
+	return ctx.Err()
 }
 
 // take returns the number of objects that each replica has handled since the last take, and the objects with another
@@ -183,6 +188,60 @@ func TestChildrenOfSharedObjects(t *testing.T) {
 		if ready != count || byReplica[0]+byReplica[1] != count || byReplica[0] == 0 || byReplica[1] == 0 {
 			t.Errorf("%d of %d objects have waited for their child; OnChild was called %v times by the replicas, want "+
 				"once for each child, some by each", ready, count, byReplica)
+		}
+	})
+}
+
+// TestPeersOfSharedObjects shows that replicas that share the objects do not pause for each other as peers, and that all
+// of them pause for a peer of a higher priority.
+func TestPeersOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared(t)
+		names := []string{"w1"}
+		for n := range 20 {
+			name := fmt.Sprint("more-", n)
+			names = append(names, name)
+			s.server.Put(widgetResource, map[string]any{
+				"metadata": map[string]any{"name": name, "namespace": "ns"}, "spec": map[string]any{"size": int64(1)},
+			})
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		for _, identity := range []string{"a", "b"} {
+			op := kopf.New("test.example.org", kopf.Settings{
+				Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity},
+				Sharding: kopf.ShardingSettings{Shards: 4},
+			})
+			widgets := kopf.For(op, &Widget{})
+			handle := func(ctx context.Context, c *Change) error { return w.run(ctx, identity, c.Object.Name) }
+			widgets.OnCreate("create", handle)
+			widgets.OnUpdate("update", handle)
+			stop := s.run(op, nil)
+			defer func() {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		shares, wrong := w.take(names)
+		if len(shares) != 2 || len(wrong) > 0 {
+			t.Errorf("objects by replica: %v; not handled once: %q; want some for each replica", shares, wrong)
+		}
+		s.addPeer(120)
+		time.Sleep(10 * time.Second)
+		for _, name := range names {
+			s.server.Edit(widgetResource, "ns", name, func(object map[string]any) {
+				object["spec"] = map[string]any{"size": int64(2)}
+			})
+		}
+		time.Sleep(time.Minute)
+		if shares, _ := w.take(names); len(shares) > 0 {
+			t.Errorf("handlers were called in the pause: %v", shares)
+		}
+		time.Sleep(2 * time.Minute)
+		if shares, wrong := w.take(names); len(shares) != 2 || len(wrong) > 0 {
+			t.Errorf("after the pause, objects by replica: %v; not handled once: %q", shares, wrong)
 		}
 	})
 }
