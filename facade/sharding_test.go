@@ -2,10 +2,12 @@ package kopf_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +244,54 @@ func TestPeersOfSharedObjects(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if shares, wrong := w.take(names); len(shares) != 2 || len(wrong) > 0 {
 			t.Errorf("after the pause, objects by replica: %v; not handled once: %q", shares, wrong)
+		}
+	})
+}
+
+// TestOutageOfSharedObjects shows that the outcomes of handlers which could not be saved in an outage of the API server
+// are kept, although the ranges were closed, because no other replica has taken them.
+func TestOutageOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		var isDown atomic.Bool
+		connection := server.Connect()
+		connection.Before = func(context.Context, memapi.Request) error {
+			if isDown.Load() {
+				return errors.New("the API server is down")
+			}
+			return nil
+		}
+		op := kopf.New("shared.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+		kopf.For(op, &corev1.ConfigMap{}).OnCreate("create", func(
+			ctx context.Context, c *kopf.Change[*corev1.ConfigMap],
+		) error {
+			isDown.Store(true)
+			return w.run(ctx, "one", c.Object.Name)
+		})
+		facadetest.Start(t, op, facadetest.Against(memapi.Config(connection)))
+		time.Sleep(time.Minute)
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c"}}
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if !isDown.Load() {
+			t.Fatal("the handler was not called")
+		}
+		isDown.Store(false)
+		time.Sleep(time.Minute)
+		if _, wrong := w.take([]string{"c"}); len(wrong) > 0 {
+			t.Errorf("calls after an outage of a minute: %q, want one", wrong)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil ||
+			object.Annotations["shared.example.org/last-handled-configuration"] == "" {
+			t.Errorf("the outcome was not saved: %v, annotations %v", err, object.Annotations)
 		}
 	})
 }
