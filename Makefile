@@ -312,7 +312,10 @@ EXPLORE_courses = EXPLORER_COURSES='$(COURSES)' $(TEST) test -json -count=1 -tim
 EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
 EXPLORE_chaos   = assets=$$($(CONTROLPLANE) assets); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
-	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
+	$(GO) test -timeout 6h $(RACE) -count 1 -v -skip '^TestSharedObjects$$' ./test/chaos
+EXPLORE_sharding = assets=$$($(CONTROLPLANE) assets); \
+	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_SEED='$(SEED)' CHAOS_OBJECTS=3000 CHAOS_EDITS=30 \
+	$(GO) test -timeout 6h -count 1 -parallel 1 -v -run '^TestSharedObjects$$' ./test/chaos
 # The specs of EXAMPLES in test/e2e. The end of the output has the figures of each example.
 EXPLORE_EXAMPLES = assets=$$($(CONTROLPLANE) assets); \
 	KUBEBUILDER_ASSETS="$$assets" EXAMPLES='$(EXAMPLES)' SEED='$(SEED)' \
@@ -331,6 +334,8 @@ Choose one with "make explore NAME=...":
   courses      kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each
   storms       STORMS random histories of one object: edits, kills, refusals, lost answers; forged memory
   chaos        kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf; SEED repeats it
+  sharding     kill, freeze and cut off replicas that share 3,000 objects for CHAOS, and restart the API server; SEED
+               repeats it
   permissions  every example, or EXAMPLES=name,name, under its generated RBAC, and without one rule of it
   election     two processes of every example, or of EXAMPLES, elected, killed, frozen and replaced; SEED repeats it
   fuzz         every fuzz test for FUZZTIME
@@ -356,6 +361,8 @@ FIGURE_coverage    = mkdir -p bin; $(GO) test -coverprofile=bin/cover.out $$($(G
 FIGURE_deafness    = DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
 FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
 FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
+FIGURE_sharding    = $(GO) build -o bin/sharding ./test/yardstick/sharding; \
+	assets=$$($(CONTROLPLANE) assets); KUBEBUILDER_ASSETS="$$assets" exec bin/sharding
 FIGURE_shards      = GOGC=800 SHARDS_DAY=1 $(GO) test -count=1 -v -run '^TestSimulatedReplicas$$' -timeout 15m ./peering/sharding
 FIGURE_takeover    = TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
 FIGURE_virtual-day = VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
@@ -372,6 +379,7 @@ Choose one with "make figures NAME=...":
   deafness     how long an operator takes to notice that its connection is dead, beside plain controller-runtime
   event-flood  the events of 500 objects whose handler fails at once, with the limits of posting and without
   idle-timers  100,000 timers that wait for their next tick: heap and goroutines
+  sharding     20,000 objects of one process and of four replicas: bytes received, memory, throughput, Leases
   shards       a day of 100 replicas that share 1,000 ranges, die, end and start: movements, gaps, requests
   takeover     how long a paused operator takes to take over 20,000 handled objects, beside a fresh start
   virtual-day  the test kit over 15 virtual days of an operator with ten handlers

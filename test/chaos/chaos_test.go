@@ -44,7 +44,7 @@ func newChaosRun(t *testing.T, lifetime time.Duration, operators int) *chaosRun 
 	number := seed(t)
 	g.plan = newPlan(number, operators, duration(t, "CHAOS_FOR", 35*time.Second), lifetime)
 	t.Logf("CHAOS_SEED=%d; lifetime %s; %s", number, lifetime, g.plan)
-	g.fleet = &fleet{t: t, ledger: g.ledger}
+	g.fleet = &fleet{t: t, ledger: g.ledger, host: config.Host, kubeconfig: kubeconfig, spared: 2}
 	place := &unstructured.Unstructured{}
 	place.SetAPIVersion("kopf.dev/v1")
 	place.SetKind("ClusterKopfPeering")

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// wrongClock is the connection of an operator whose clock is ahead. Peers see an operator's clock only in its records,
-// and the operator compares its clock only with the records of others, so this shifts both in transit.
+// wrongClock is the connection of an operator whose clock is ahead. Peers see an operator's clock only in its records
+// and Leases, and the operator compares its clock only with those of others, so this shifts both in transit.
 type wrongClock struct {
 	next   http.RoundTripper
 	offset time.Duration
 }
 
 func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !strings.Contains(request.URL.Path, "/clusterkopfpeerings") {
+	if !strings.Contains(request.URL.Path, "/clusterkopfpeerings") && !strings.Contains(request.URL.Path, "/leases") {
 		return w.next.RoundTrip(request)
 	}
 	if request.Body != nil {
@@ -42,16 +42,17 @@ func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-var lastSeen = regexp.MustCompile(`"lastseen":\s*"([^"]*)"`)
+var lastSeen = regexp.MustCompile(`"(lastseen|renewTime|acquireTime)":\s*"([^"]*)"`)
 
-// shiftTimes moves the times of all records in a text.
+// shiftTimes moves the times of all records and Leases in a text.
 func shiftTimes(text []byte, by time.Duration) []byte {
 	return lastSeen.ReplaceAllFunc(text, func(field []byte) []byte {
-		at, err := time.Parse(time.RFC3339Nano, string(lastSeen.FindSubmatch(field)[1]))
+		found := lastSeen.FindSubmatch(field)
+		at, err := time.Parse(time.RFC3339Nano, string(found[2]))
 		if err != nil {
 			return field
 		}
-		return []byte(`"lastseen":"` + at.Add(by).Format("2006-01-02T15:04:05.000000-07:00") + `"`)
+		return []byte(`"` + string(found[1]) + `":"` + at.Add(by).Format("2006-01-02T15:04:05.000000-07:00") + `"`)
 	})
 }
 

@@ -32,37 +32,46 @@ type member struct {
 
 // fleet is all operators of a play.
 type fleet struct {
-	t            *testing.T
-	ledger       *ledger
-	members      []*member
-	runningSteps sync.WaitGroup // that are not over
+	t                *testing.T
+	ledger           *ledger
+	host, kubeconfig string // of the API server
+	spared           int    // how many operators are left alone at any time
+	members          []*member
+	runningSteps     sync.WaitGroup // that are not over
 }
 
-// join adds an operator, with a proxy of its own.
+// join starts an operator, which steps may be for.
 func (f *fleet) join(about operator, kopf bool) {
 	f.t.Helper()
-	host := strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/")
+	m := f.add(about, kopf)
+	f.members = append(f.members, m)
+	m.start()
+}
+
+// add prepares an operator, with a proxy of its own.
+func (f *fleet) add(about operator, kopf bool) *member {
+	f.t.Helper()
+	host := strings.Trim(strings.TrimPrefix(f.host, "https:"), "/")
 	p, err := newProxy(host)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	m := &member{
 		fleet: f, settings: about, isGenuineKopf: kopf, proxy: p,
-		kubeconfig: filepath.Join(f.t.TempDir(), fmt.Sprintf("kubeconfig-%d", len(f.members))),
+		kubeconfig: filepath.Join(f.t.TempDir(), "kubeconfig"),
 	}
-	content := strings.ReplaceAll(kubeconfig, host, p.address())
-	if content == kubeconfig {
+	content := strings.ReplaceAll(f.kubeconfig, host, p.address())
+	if content == f.kubeconfig {
 		f.t.Fatalf("%s is not in the kubeconfig", host)
 	}
 	if err := os.WriteFile(m.kubeconfig, []byte(content), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
-	f.members = append(f.members, m)
 	f.t.Cleanup(func() {
 		m.terminate(syscall.SIGKILL)
 		p.close()
 	})
-	m.start()
+	return m
 }
 
 // start begins another life, with another identity.
@@ -73,10 +82,10 @@ func (m *member) start() {
 	about := operator{
 		Identity: fmt.Sprintf("%s.%d", m.settings.Identity, m.startCount), Priority: m.settings.Priority,
 		Lifetime: m.settings.Lifetime, ClockOffset: m.settings.ClockOffset, Collector: m.fleet.ledger.server.URL,
-		AsKopf: m.settings.AsKopf,
+		AsKopf: m.settings.AsKopf, Shards: m.settings.Shards,
 	}
 	m.process = m.command(about)
-	m.process.Env = append(m.process.Env, "KUBECONFIG="+m.kubeconfig)
+	m.process.Env = append(m.process.Env, "KUBECONFIG="+m.kubeconfig, "POD_ID="+about.Identity)
 	m.process.Stderr = &peerLog{ledger: m.fleet.ledger, identity: about.Identity}
 	m.process.Stdout = m.process.Stderr
 	if err := m.process.Start(); err != nil {
@@ -148,7 +157,7 @@ func (f *fleet) play(ctx context.Context, steps []step) {
 	f.runningSteps.Wait()
 }
 
-// target is who a step is for. Two operators are left alone at any time.
+// target is who a step is for. Some operators are left alone at any time.
 func (f *fleet) target(index int) *member {
 	free, acting := []*member(nil), f.ledger.actingOperator()
 	for _, m := range f.members {
@@ -158,7 +167,7 @@ func (f *fleet) target(index int) *member {
 		}
 		m.mu.Unlock()
 	}
-	if len(free) <= 2 {
+	if len(free) <= f.spared {
 		return nil
 	}
 	chosen := free[max(0, index)%len(free)]

@@ -32,6 +32,7 @@ type operator struct {
 	ClockOffset time.Duration // how far it is ahead
 	Collector   string
 	AsKopf      bool // has the memory of objects where Kopf has it
+	Shards      int  // shares the objects with its replicas; zero has peers
 }
 
 // operatorProcess is an operator in its process.
@@ -73,6 +74,7 @@ func (o *operatorProcess) run() error {
 	if err != nil {
 		return err
 	}
+	config.UserAgent = o.Identity
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrongClock{next, o.ClockOffset} })
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
@@ -84,13 +86,18 @@ func (o *operatorProcess) run() error {
 	if o.AsKopf {
 		settings = kopf.AsKopf()
 	}
-	settings.Peering = kopf.PeeringSettings{
-		Name: peeringName, Priority: o.Priority, Lifetime: o.Lifetime, Identity: o.Identity, Mandatory: true,
+	handle := o.handle
+	if o.Shards > 0 {
+		settings.Sharding, handle = kopf.ShardingSettings{Shards: o.Shards}, o.handleShared
+	} else {
+		settings.Peering = kopf.PeeringSettings{
+			Name: peeringName, Priority: o.Priority, Lifetime: o.Lifetime, Identity: o.Identity, Mandatory: true,
+		}
 	}
 	op := kopf.New("chaos.example.org", settings)
 	objects := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
-	objects.OnCreate("created", o.handle)
-	objects.OnUpdate("updated", o.handle)
+	objects.OnCreate("created", handle)
+	objects.OnUpdate("updated", handle)
 	if err := op.SetupWithManager(manager); err != nil {
 		return err
 	}

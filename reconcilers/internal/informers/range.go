@@ -19,8 +19,9 @@ func (l *listing) isForeign(object *compact.CachedObject) bool {
 	return true
 }
 
-// rangeWatch is a watch without the objects outside of the range. Unlike that of watch.Filter, its goroutine ends when
-// the watch is stopped, even if nobody reads the next event.
+// rangeWatch is a watch without the objects outside of the range. Their events become bookmarks: the informer continues
+// from the last event when the watch breaks, and lists all objects again after a watch without one. Unlike that of
+// watch.Filter, its goroutine ends when the watch is stopped, even if nobody reads the next event.
 type rangeWatch struct {
 	watch.Interface
 
@@ -29,7 +30,8 @@ type rangeWatch struct {
 	stop    sync.Once
 }
 
-// watchRange starts the goroutine that passes on the events of the range, and all events without an object.
+// watchRange starts the goroutine that passes on the events of the range, and all events without an object; of other
+// objects only their resourceVersions.
 func (l *listing) watchRange(all watch.Interface) watch.Interface {
 	w := &rangeWatch{Interface: all, kept: make(chan watch.Event), stopped: make(chan struct{})}
 	go func() {
@@ -38,7 +40,10 @@ func (l *listing) watchRange(all watch.Interface) watch.Interface {
 			// A bookmark has an object without a uid.
 			object, isObject := event.Object.(*compact.CachedObject)
 			if isObject && event.Type != watch.Bookmark && l.isForeign(object) {
-				continue
+				if len(object.GetObjectMeta().GetAnnotations()) > 0 {
+					continue // it would look like the bookmark at the end of the list
+				}
+				event.Type = watch.Bookmark
 			}
 			select {
 			case w.kept <- event:

@@ -38,6 +38,8 @@ type Options struct {
 	Folder string
 	// Users are the users whose requests are counted.
 	Users []string
+	// FeatureGates are those of the API server: "ShardedListAndWatch=true".
+	FeatureGates []string
 	// Progress gets a line every two seconds during long operations.
 	Progress io.Writer
 }
@@ -99,6 +101,9 @@ func (c *Cluster) configure(o Options, path string) error {
 		Append("audit-log-mode", "blocking").Append("audit-log-maxsize", "1000000").
 		Append("max-requests-inflight", "2000").Append("max-mutating-requests-inflight", "2000").
 		Append("etcd-compaction-interval", "1m")
+	if len(o.FeatureGates) > 0 {
+		c.environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", o.FeatureGates...)
+	}
 	c.environment.ControlPlane.Etcd = &envtest.Etcd{}
 	c.environment.ControlPlane.Etcd.Configure().Append("quota-backend-bytes", "16000000000")
 	return nil

@@ -94,6 +94,14 @@ func (p *Process) Await(ctx context.Context, word string, times int) ([]FigureLi
 	return p.reader.await(ctx, word, times)
 }
 
+// Signal sends a signal to the program.
+func (p *Process) Signal(s os.Signal) error {
+	if err := p.command.Process.Signal(s); err != nil {
+		return errors.Join(fmt.Errorf("sending %s: %w", s, err), p.Err())
+	}
+	return nil
+}
+
 // Stop ends the program and waits for the end: first by SIGTERM, then by SIGKILL.
 func (p *Process) Stop() {
 	// The signal fails if the program has already ended, which is fine.

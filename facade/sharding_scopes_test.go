@@ -1,0 +1,135 @@
+package kopf_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// callsOfReplicas counts calls of handlers by what they were called for.
+type callsOfReplicas struct {
+	mu    sync.Mutex
+	calls map[string]int
+	by    map[string][]string // the replicas by what was called
+}
+
+func (c *callsOfReplicas) add(replica, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[what]++
+	c.by[replica] = append(c.by[replica], what)
+}
+
+// take returns what was not called once, and the number of replicas that were called.
+func (c *callsOfReplicas) take(want []string) (wrong []string, replicas int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, what := range want {
+		if n := c.calls[what]; n != 1 {
+			wrong = append(wrong, fmt.Sprintf("%s: %d", what, n))
+		}
+	}
+	for what := range c.calls {
+		if !slices.Contains(want, what) {
+			wrong = append(wrong, what)
+		}
+	}
+	replicas = len(c.by)
+	clear(c.calls)
+	clear(c.by)
+	return wrong, replicas
+}
+
+// TestShardedScopes shows that replicas share the objects of several namespaces and of a cluster-scoped kind, and that
+// a handler of children is called once for a child, by the replica that has its parent. Children are restored once.
+func TestShardedScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := &callsOfReplicas{calls: map[string]int{}, by: map[string][]string{}}
+		start := func(name string) *facadetest.Runner {
+			op := kopf.New("scopes.example.org", kopf.Settings{
+				Namespaces: []string{"a", "b"}, Sharding: kopf.ShardingSettings{Shards: 5},
+			})
+			maps := kopf.For(op, &corev1.ConfigMap{})
+			maps.Owns(&corev1.Secret{})
+			maps.OnCreate("create", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+				seen.add(name, c.Object.Namespace+"/"+c.Object.Name)
+				return c.Ensure(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}})
+			})
+			kopf.OnChild(maps, "child", func(
+				_ context.Context, e *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret],
+			) error {
+				if e.Type == kopf.WatchEventModified {
+					seen.add(name, "child "+e.Child.Namespace+"/"+e.Child.Name)
+				}
+				return nil
+			})
+			kopf.For(op, &corev1.Node{}).OnCreate("node", func(_ context.Context, c *kopf.Change[*corev1.Node]) error {
+				seen.add(name, c.Object.Name)
+				return nil
+			})
+			return facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		for _, name := range []string{"first", "second", "third"} {
+			start(name)
+		}
+		time.Sleep(time.Minute)
+		var created, children []string
+		for n := range 20 {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n-", n)}}
+			if err := c.Create(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+			created = append(created, node.Name)
+			for _, namespace := range []string{"a", "b", "other"} {
+				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("c-", n)}}
+				if err := c.Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+				if namespace != "other" {
+					created = append(created, namespace+"/"+object.Name)
+				}
+			}
+		}
+		time.Sleep(time.Minute)
+		if wrong, replicas := seen.take(created); len(wrong) > 0 || replicas != 3 {
+			t.Errorf("after creations, %d replicas were called; not called once: %q", replicas, wrong)
+		}
+		edit := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"edited":"yes"}}}`))
+		for n := range 20 {
+			child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("c-", n)}}
+			if err := c.Patch(t.Context(), child, edit); err != nil {
+				t.Error(err)
+			}
+			children = append(children, "child a/"+child.Name)
+			gone := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: fmt.Sprint("c-", n)}}
+			if err := c.Delete(t.Context(), gone); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if wrong, replicas := seen.take(children); len(wrong) > 0 || replicas != 3 {
+			t.Errorf("after edits of children, %d replicas were called; not called once: %q", replicas, wrong)
+		}
+		var restored corev1.SecretList
+		if err := c.List(t.Context(), &restored, client.InNamespace("b")); err != nil || len(restored.Items) != 20 {
+			t.Errorf("of 20 deleted children, %d were restored, error %v", len(restored.Items), err)
+		}
+	})
+}
