@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -83,6 +84,109 @@ func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name strin
 	return facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
 }
 
+// TestIndexByRange shows that an index has all objects, and one with ByRange those that the replica handles.
+func TestIndexByRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 30 {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all, own []*kopf.Index[string, string]
+		for range 2 {
+			op := kopf.New("indexed.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+			objects := kopf.For(op, &corev1.ConfigMap{})
+			byName := func(_ context.Context, object *corev1.ConfigMap) (map[string]string, error) {
+				return map[string]string{object.Name: object.Name}, nil
+			}
+			all = append(all, kopf.NewIndex(objects, "all", byName))
+			own = append(own, kopf.NewIndex(objects, "own", byName, kopf.ByRange()))
+			objects.OnCreate("create", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		time.Sleep(time.Minute)
+		if all[0].Len() != 30 || all[1].Len() != 30 {
+			t.Errorf("the indices of all objects have %d and %d keys, want 30", all[0].Len(), all[1].Len())
+		}
+		if own[0].Len()+own[1].Len() != 30 || own[0].Len() == 0 || own[1].Len() == 0 {
+			t.Errorf("the indices with ByRange have %d and %d keys, want a part of the 30 objects each", own[0].Len(),
+				own[1].Len())
+		}
+	})
+}
+
+// TestChildrenOfSharedObjects shows that a replica repairs and waits for the children of its objects, and no other replica
+// is called for them, although a child and its owner are seldom in the same range.
+func TestChildrenOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const count = 20
+		for n := range count {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var mu sync.Mutex
+		byReplica, ready := [2]int{}, 0
+		for replica := range 2 {
+			op := kopf.New("parents.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+			objects := kopf.For(op, &corev1.ConfigMap{})
+			objects.Owns(&corev1.Secret{})
+			objects.OnCreate("create", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+				child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}}
+				if err := c.Ensure(ctx, child); err != nil {
+					return err
+				}
+				isReady := func(s *corev1.Secret) bool { return s.Labels["ready"] == "yes" }
+				if err := kopf.WaitFor(c, child, isReady, time.Hour); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ready++
+				return nil
+			})
+			kopf.OnChild(objects, "child", func(
+				_ context.Context, e *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret],
+			) error {
+				if e.Child.Labels["ready"] == "yes" && e.Type != kopf.WatchEventListed {
+					mu.Lock()
+					defer mu.Unlock()
+					byReplica[replica]++
+				}
+				return nil
+			})
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		time.Sleep(time.Minute)
+		for n := range count {
+			child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"ready":"yes"}}}`))
+			if err := c.Patch(t.Context(), child, patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if ready != count || byReplica[0]+byReplica[1] != count || byReplica[0] == 0 || byReplica[1] == 0 {
+			t.Errorf("%d of %d objects have waited for their child; OnChild was called %v times by the replicas, want "+
+				"once for each child, some by each", ready, count, byReplica)
+		}
+	})
+}
+
 // TestSharding shows that replicas share the objects fairly, that each object is handled once after joins, ends and
 // kills, and that a changed number of ranges waits until all replicas with the former one have ended.
 func TestSharding(t *testing.T) {
@@ -101,7 +205,7 @@ func TestSharding(t *testing.T) {
 			edits++
 			for _, name := range names {
 				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-				patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
+				patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
 				if err := c.Patch(t.Context(), object, patch); err != nil {
 					t.Fatal(err)
 				}
