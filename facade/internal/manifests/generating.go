@@ -28,7 +28,7 @@ type values struct {
 	Replicas                  int
 	OneReplica                bool
 	Sharded, Autoscaled       bool
-	Several                   string // the condition of what only several replicas have
+	Several                   string // the condition of parts for several replicas
 	MostReplicas              int
 	Image                     string
 	ExitSeconds, GraceSeconds int
