@@ -184,8 +184,8 @@ func (c *collector) addAdmission() {
 	}
 }
 
-// addLeases adds the needs of a Lease that elects the leader, or of those by which the replicas share the objects. Their
-// names contain those of the pods, so a rule cannot have them.
+// addLeases adds the needs of the Lease that elects the leader, or of those by which the replicas share the objects:
+// their names contain those of the pods, so a rule cannot have them.
 func (c *collector) addLeases() {
 	if c.operator.Shards > 0 {
 		c.add(Need{
