@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 var drainLeases = memapi.Resource{
@@ -153,6 +154,51 @@ func TestDrainOfRecords(t *testing.T) {
 		}
 		if got := d.api.ObjectsOf(drainLeases); len(got) > 0 {
 			t.Errorf("the Lease is deleted: got %v", got)
+		}
+	})
+}
+
+// TestDrainOfSharding shows that a drain refuses to work while a replica shares the objects, and removes all Leases of
+// dead ones, and none of another operator.
+func TestDrainOfSharding(t *testing.T) {
+	inDrained(t, kopf.Settings{}, func(d *drained) {
+		d.api.Install(drainLeases)
+		put := func(layout, rest, holder string, age time.Duration) {
+			label, group, _ := strings.Cut(sharding.LeaseSelector(layout), "=")
+			d.api.Put(drainLeases, map[string]any{
+				"metadata": map[string]any{
+					"name": layout + rest, "namespace": "ops", "labels": map[string]any{label: group},
+				},
+				"spec": map[string]any{
+					"holderIdentity": holder, "leaseDurationSeconds": int64(15),
+					"renewTime": time.Now().Add(-age).UTC().Format("2006-01-02T15:04:05.000000Z07:00"),
+				},
+			})
+		}
+		for rest, holder := range map[string]string{"": "shards-2", "-range-2-0": "pod", "-range-2-1": "dead"} {
+			put(drainLease, rest, holder, time.Minute)
+			put("other.example.com-684888c0", rest, holder, time.Minute)
+		}
+		put(drainLease, "", "shards-2", time.Second)
+		put(drainLease, "-replica-5ebe2294ecd0", "pod", time.Second)
+		_, err := d.tryDrain(nil, withPeering)
+		if err == nil || !strings.Contains(err.Error(), `-replica-5ebe2294ecd0 is held by "pod"`) {
+			t.Errorf("a live replica is an error that names it, got %v", err)
+		}
+		if got := len(d.api.ObjectsOf(drainLeases)); got != 7 {
+			t.Errorf("nothing is changed: there are %d Leases, want 7", got)
+		}
+		put(drainLease, "", "shards-2", time.Minute)
+		put(drainLease, "-replica-5ebe2294ecd0", "pod", time.Minute)
+		requireItems(t, d.drain(nil, withPeering))
+		for _, one := range d.api.ObjectsOf(drainLeases) {
+			name, _ := one["metadata"].(map[string]any)["name"].(string)
+			if !strings.HasPrefix(name, "other.") {
+				t.Errorf("the Lease %s is left", name)
+			}
+		}
+		if got := len(d.api.ObjectsOf(drainLeases)); got != 3 {
+			t.Errorf("%d Leases of the other operator are left, want 3", got)
 		}
 	})
 }

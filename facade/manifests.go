@@ -91,7 +91,8 @@ func (op *Operator) describeForManifests(
 	if !needed.PeeringOptional {
 		of.Peering = needed.Peering
 	}
-	of.Coordinated = needed.LeaderElection || of.Peering != ""
+	of.Shards = needed.Shards
+	of.Coordinated = needed.LeaderElection || of.Shards > 0 || of.Peering != ""
 	of.Args, of.MetricsSecure = append(of.Args, needsArguments(given)...), needed.MetricsSecure
 	return needed, of, printed, nil
 }
@@ -106,6 +107,9 @@ func needsArguments(given commandline.RunFlags) (args []string) {
 	}
 	if id := given.Election.ID; id != "" {
 		args = append(args, "--leader-elect-id="+id)
+	}
+	if shards := given.Election.Shards; shards > 0 {
+		args = append(args, fmt.Sprintf("--shards=%d", shards))
 	}
 	if given.Metrics.Secure {
 		args = append(args, "--metrics-secure")

@@ -65,7 +65,7 @@ func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.P
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,
 		Managed: s.values.Admission.Managed, Secret: s.values.Admission.asReviewSettings().KeptSecret(),
 		Declared: op.needs, MetricsSecure: op.flags.Metrics.Secure,
-		LeaderElection: program.ElectsInPod(op.coordinationSettings()),
+		LeaderElection: program.ElectsInPod(op.coordinationSettings()), Shards: op.shards(),
 	}
 	for _, one := range plan {
 		o.Handlers = append(o.Handlers, permissions.HandlerNeeds(one))

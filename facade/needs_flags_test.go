@@ -17,6 +17,7 @@ func TestNeedsFollowFlags(t *testing.T) {
 		settings      kopf.Settings
 		args          []string
 		lease, review bool
+		lists         bool // of Leases
 		arguments     string
 	}{
 		"default": {reason: "by default, a Lease decides in a pod", lease: true},
@@ -32,6 +33,10 @@ func TestNeedsFollowFlags(t *testing.T) {
 			arguments: "--peering=p"},
 		"secure": {reason: "metrics with authentication need reviews", args: []string{"--metrics-secure"}, lease: true,
 			review: true, arguments: "--metrics-secure"},
+		"sharded": {reason: "replicas that share the objects list Leases", args: []string{"--shards=8"}, lease: true,
+			lists: true, arguments: "--shards=8"},
+		"sharded by settings": {reason: "the program has the number itself", lease: true, lists: true,
+			settings: kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 8}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org", tc.settings)
@@ -43,6 +48,9 @@ func TestNeedsFollowFlags(t *testing.T) {
 			}
 			if got := strings.Contains(out, "[leases]"); got != tc.lease {
 				t.Errorf("%s: a rule for leases is there: %v", tc.reason, got)
+			}
+			if got := strings.Contains(out, "verbs: [get, list, create, update, delete]"); got != tc.lists {
+				t.Errorf("%s: the rule for leases lists and deletes: %v", tc.reason, got)
 			}
 			if got := strings.Contains(out, "[tokenreviews]"); got != tc.review {
 				t.Errorf("%s: a rule for token reviews is there: %v", tc.reason, got)

@@ -75,6 +75,9 @@ type names struct {
 // group returns the value of the group label.
 func (n names) group() string { return digest(n.layout, 8) }
 
+// LeaseSelector returns the label selector of all Leases of the replicas that share objects by this layout Lease.
+func LeaseSelector(layout string) string { return groupLabel + "=" + names{layout: layout}.group() }
+
 // replicaOf returns the name of a replica's Lease.
 func (n names) replicaOf(identity string) string { return n.layout + "-replica-" + digest(identity, 6) }
 

@@ -59,7 +59,7 @@ func listLeases(
 ) ([]coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: groupLabel + "=" + n.group()})
+	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: LeaseSelector(n.layout)})
 	if err != nil {
 		return nil, err
 	}

@@ -60,17 +60,20 @@ func (m *manifestPrinter) addFlags(cmd *cobra.Command) {
 		&o.Namespace, "operator-namespace", "",
 		"the `namespace` of the operator itself; default: that of its Service, or of its name",
 	)
-	flags.IntVar(&o.Replicas, "replicas", 1, "the `number` of pods; one of them acts, and all serve admission")
+	flags.IntVar(&o.Replicas, "replicas", 1, "the `number` of pods; all serve admission, and one of them acts, "+
+		"unless they share the objects; with sharding, the default is 3")
 	flags.StringVar(&o.CRDs, "crds", "", "the `folder` or file with the CRDs of the operator, which are printed first")
 	flags.StringVar(
 		&o.Recording, "from-recording", "",
 		"an audit log with a run of the operator: a `file` of devcluster --record, or of an API server; rules that "+
 			"its requests need and that are not declared are printed as Go code",
 	)
-	flags.StringSliceVar(&o.With, "with", nil, "add these optional `parts`: monitoring, network-policy")
+	flags.StringSliceVar(&o.With, "with", nil, "add these optional `parts`: monitoring, network-policy, "+
+		"and, with sharding, autoscaling")
 	flags.StringSliceVar(
 		&o.Only, "only", nil,
-		"print only these `parts`: crds, namespace, rbac, deployment, webhooks, peering, monitoring, network-policy",
+		"print only these `parts`: crds, namespace, rbac, deployment, webhooks, peering, monitoring, network-policy, "+
+			"autoscaling",
 	)
 	flags.BoolVar(&o.CertManager, "cert-manager", false, "let cert-manager provide the certificate of the webhooks")
 	flags.StringVar(
@@ -200,6 +203,7 @@ func (m *manifestPrinter) checkFlags(cmd *cobra.Command) (err error) {
 	case m.options.Format != manifests.Plain && m.output == "":
 		return asUsageError(cmd, errors.New("--format: this format has several files: name a folder by --output"))
 	}
+	m.options.DefaultReplicas = !cmd.Flags().Changed("replicas")
 	if err := m.options.Check(); err != nil {
 		return asUsageError(cmd, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -140,7 +141,8 @@ func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
 	}
 	peers, peersErr := r.findPeers(ctx)
 	leases, leasesErr := r.findLeases(ctx)
-	for _, one := range leases {
+	// Those of replicas that share the objects are the last ones. Their holders are pods, unlike that of the layout.
+	for _, one := range slices.Backward(leases) {
 		if one.isHeld() {
 			return false, fmt.Errorf("the operator is running: %s is held by %q until %s, unless it is renewed. Scale "+
 				"the operator to zero, and repeat the command",

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 // leaseResource is the resource of Leases.
@@ -34,20 +35,27 @@ func (l lease) isHeld() bool { return l.holder != "" && l.expires.After(time.Now
 
 // findLeases finds the Leases of the operator for the namespaces of the drain, in all namespaces of the cluster. The
 // default name contains the name of the operator and a digest of the namespaces, so no other program has such a Lease.
+// Replicas that share the objects have one more for each of them and for each range.
 func (r *run) findLeases(ctx context.Context) (found []lease, err error) {
 	name := cmp.Or(r.LeaseName,
 		election.LeaseName(r.Name, r.Namespaces.Texts(), r.Namespaces.LabelSelector()))
-	list, err := r.full.Resource(leaseResource).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil // the cluster has no such API
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range list.Items {
-		found = append(found, leaseOf(one))
+	for _, options := range []metav1.ListOptions{
+		{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()},
+		{LabelSelector: sharding.LeaseSelector(name)},
+	} {
+		list, err := r.full.Resource(leaseResource).List(ctx, options)
+		if apierrors.IsNotFound(err) {
+			return nil, nil // the cluster has no such API
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list.Items {
+			// The layout of the ranges is the Lease of an election, too, so both lists have it.
+			if options.LabelSelector == "" || one.GetName() != name {
+				found = append(found, leaseOf(one))
+			}
+		}
 	}
 	return found, nil
 }

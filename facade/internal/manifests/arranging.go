@@ -151,6 +151,10 @@ func (g generator) hints() (all []string) {
 		all = append(all, fmt.Sprintf("Create the Secret %s/%s of the certificate, with tls.crt and tls.key, or add "+
 			"--cert-manager.", g.namespace, g.values.Certificate))
 	}
+	if o.Shards > 0 && max(g.options.Replicas, g.values.MostReplicas) > o.Shards {
+		all = append(all, fmt.Sprintf("There are more replicas than the %d ranges of objects: some have nothing to do.",
+			o.Shards))
+	}
 	switch {
 	case o.Peering != "" && len(g.values.Peerings) == 0:
 		all = append(all, fmt.Sprintf("Create a KopfPeering %q in each namespace that the operator serves.", o.Peering))

@@ -14,11 +14,11 @@ import (
 )
 
 // generatedDeployment returns the Deployment of an operator without admission handlers.
-func generatedDeployment(t *testing.T, replicas int) appsv1.Deployment {
+func generatedDeployment(t *testing.T, replicas, shards int) appsv1.Deployment {
 	t.Helper()
 	input := manifests.ManifestInput{
 		Name: "kopf-runtime.example.org", Args: []string{"--all-namespaces"}, Coordinated: true,
-		ExitTime: 67 * time.Second,
+		ExitTime: 67 * time.Second, Shards: shards,
 	}
 	options := manifests.Options{Format: manifests.Plain, Replicas: replicas, Image: "operator"}
 	text := joined(generate(t, input, options))
@@ -49,7 +49,7 @@ func TestConfigFollowsTheCommand(t *testing.T) {
 		}
 		return string(text)
 	}
-	want, got := generatedDeployment(t, 1), parsedDeployment(t, content("manager/manager.yaml"))
+	want, got := generatedDeployment(t, 1, 0), parsedDeployment(t, content("manager/manager.yaml"))
 	got.Spec.Template.Spec.ServiceAccountName = want.Spec.Template.Spec.ServiceAccountName // the names differ
 	if d := cmp.Diff(want.Spec.Template.Spec, got.Spec.Template.Spec); d != "" {
 		t.Errorf("config/manager/manager.yaml has other pods (-printed, +config):\n%s", d)
@@ -57,8 +57,13 @@ func TestConfigFollowsTheCommand(t *testing.T) {
 	if d := cmp.Diff(want.Spec.Strategy, got.Spec.Strategy); d != "" {
 		t.Errorf("config/manager/manager.yaml has another strategy (-printed, +config):\n%s", d)
 	}
-	want, got = generatedDeployment(t, 2), parsedDeployment(t, content("replicas/deployment.yaml"))
+	want, got = generatedDeployment(t, 2, 0), parsedDeployment(t, content("replicas/deployment.yaml"))
 	if d := cmp.Diff(want.Spec.Strategy, got.Spec.Strategy); d != "" {
 		t.Errorf("config/replicas/deployment.yaml has another strategy (-printed, +config):\n%s", d)
+	}
+	want, got = generatedDeployment(t, 3, 16), parsedDeployment(t, content("sharding/deployment.yaml"))
+	want.Spec.Selector, want.Spec.Template = nil, got.Spec.Template
+	if d := cmp.Diff(want.Spec, got.Spec); d != "" {
+		t.Errorf("config/sharding/deployment.yaml has other updates (-printed, +config):\n%s", d)
 	}
 }

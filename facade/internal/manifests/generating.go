@@ -27,6 +27,9 @@ type values struct {
 	Args                      []string
 	Replicas                  int
 	OneReplica                bool
+	Sharded, Autoscaled       bool
+	Several                   string // the condition of parts for several replicas
+	MostReplicas              int
 	Image                     string
 	ExitSeconds, GraceSeconds int
 	WebhookPort               int
@@ -47,6 +50,9 @@ type values struct {
 // scraperSuffix ends the names of the objects with which Prometheus reads the metrics.
 const scraperSuffix = "-metrics-reader"
 
+// shardedReplicas is the default number of replicas that share the objects.
+const shardedReplicas = 3
+
 // imageName is the image in a Deployment for kustomize, which replaces it.
 const imageName = "operator"
 
@@ -64,6 +70,9 @@ func Generate(o ManifestInput, options Options, crds []CRD) (files []File, hints
 		hints = append(hints, "There is no --image: replace "+o.defaultImage()+".")
 	}
 	options.Image = cmp.Or(options.Image, o.defaultImage())
+	if options.DefaultReplicas && o.Shards > 0 {
+		options.Replicas = shardedReplicas
+	}
 	v, err := o.values(options, namespace)
 	if err != nil {
 		return nil, nil, err
@@ -103,6 +112,13 @@ func (o ManifestInput) values(options Options, namespace string) (v values, err 
 		Peering:     quoted(o.Peering), Peerings: o.peerings(namespace),
 		MetricsSecure: o.MetricsSecure, Scraper: quoted(o.resourceName() + scraperSuffix),
 		ScraperRole: quoted(o.Name + scraperSuffix),
+	}
+	v.Several = "gt (int .Values.replicas) 1"
+	if o.Shards > 0 {
+		// Their number changes while they run, and each has its share of the work.
+		v.Sharded, v.Several = true, "true"
+		v.Autoscaled = options.Includes(autoscalingPart)
+		v.MostReplicas = max(options.Replicas, o.Shards/2)
 	}
 	if options.Format == Kustomize {
 		v.ImageChange, v.Image = splitImage(options.Image), imageName

@@ -42,7 +42,8 @@ func full() (manifests.ManifestInput, manifests.Options) {
 				{Rule: rule("", "secrets", "get"), Scope: permissions.OneNamespace, Feature: "Secret"},
 			},
 		}, manifests.Options{
-			Format: manifests.Plain, Replicas: 2, CertManager: true, With: manifests.Optional, Image: "image:v1",
+			Format: manifests.Plain, Replicas: 2, CertManager: true, Image: "image:v1",
+			With: []string{"monitoring", "network-policy"},
 		}
 }
 
@@ -283,6 +284,9 @@ func TestMistakes(t *testing.T) {
 		"replicas": {"replicas that do not agree on who acts are an error",
 			func(o *manifests.ManifestInput, _ *manifests.Options) { o.Coordinated = false },
 			"--replicas: without leader"},
+		"autoscaling": {"an autoscaler of replicas that wait for each other is an error",
+			func(_ *manifests.ManifestInput, o *manifests.Options) { o.With = []string{"autoscaling"} },
+			"--with=autoscaling"},
 		"certificate": {"a certificate that the operator does not read is an error",
 			func(o *manifests.ManifestInput, _ *manifests.Options) { o.CertificateDir = "" }, "set Admission.Certif"},
 		"no reviews": {"a certificate without admission handlers is an error",

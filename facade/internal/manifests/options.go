@@ -32,15 +32,16 @@ const (
 	crdPart, namespacePart, rbacPart = "crds", "namespace", "rbac"
 	peeringPart                      = "peering"
 	monitoringPart, networkPart      = "monitoring", "network-policy"
+	autoscalingPart                  = "autoscaling"
 )
 
-// Parts are the names of all parts. The last two are optional.
+// Parts are the names of all parts. The last three are optional.
 var Parts = []string{
-	crdPart, namespacePart, rbacPart, Deployment, Webhooks, peeringPart, monitoringPart, networkPart,
+	crdPart, namespacePart, rbacPart, Deployment, Webhooks, peeringPart, monitoringPart, networkPart, autoscalingPart,
 }
 
 // Optional are the parts that are left out by default, as they need other software in the cluster.
-var Optional = []string{monitoringPart, networkPart}
+var Optional = []string{monitoringPart, networkPart, autoscalingPart}
 
 // Address is where the API server reaches admission handlers. It replaces that of the settings.
 type Address struct {
@@ -56,6 +57,8 @@ type Options struct {
 	// Image is the container image; empty is a placeholder. Namespace is that of the operator; empty is the default.
 	Image, Namespace string
 	Replicas         int
+	// DefaultReplicas is true if the user has left the number open: replicas that share the objects are more than one.
+	DefaultReplicas bool
 	// With adds optional parts. Only selects parts; none means all that are not optional.
 	With, Only []string
 	// CertManager lets cert-manager provide the certificate of admission handlers.
@@ -110,6 +113,8 @@ type ManifestInput struct {
 	PeeringClusterwide bool
 	// Coordinated is true if several replicas agree on which of them acts.
 	Coordinated bool
+	// Shards is the number of ranges of objects that all replicas share; zero if one replica acts.
+	Shards int
 	// MetricsSecure is true if the metrics are served by HTTPS, and need a token.
 	MetricsSecure bool
 	// ExitTime is how long an exit takes at most.
@@ -160,6 +165,9 @@ func (o ManifestInput) check(options Options) error {
 	case options.Replicas > 1 && !o.Coordinated && options.Includes(Deployment):
 		return errors.New("--replicas: without leader election and without a required peering object, each replica " +
 			"would handle all objects: leave it out, or name a peering object by --peering")
+	case o.Shards == 0 && slices.Contains(slices.Concat(options.With, options.Only), autoscalingPart):
+		return errors.New("--with=autoscaling: one replica of the operator acts, so more of them do not handle more: " +
+			"let them share the objects by Sharding.Shards, or --shards")
 	case options.CertManager && !o.Reviews:
 		return errors.New("--cert-manager: the operator has no admission handlers, so it needs no certificate")
 	case options.CertManager && o.Service.Name == "":

@@ -88,8 +88,8 @@ func TestConfigFollowsNeeds(t *testing.T) {
 		Secret: types.NamespacedName{Namespace: "system", Name: "kopf-runtime-webhook-certificate"},
 	}
 	needed := map[string]bool{}
-	for _, patterns := range []namespaces.Patterns{nil, {namespaces.ParsePattern("team-*")}} {
-		given.Namespaces = patterns
+	for shards, patterns := range []namespaces.Patterns{nil, {namespaces.ParsePattern("team-*")}} {
+		given.Namespaces, given.Shards = patterns, shards
 		all, unresolved := permissions.Needs(given, served)
 		if len(unresolved) > 0 {
 			t.Fatalf("a kind is not in config/crd: %v", unresolved)
@@ -108,6 +108,7 @@ func TestConfigFollowsNeeds(t *testing.T) {
 	allowed := configGrants(t, "rbac/*_role.yaml")
 	maps.Copy(allowed, configGrants(t, "rbac/role.yaml"))
 	maps.Copy(allowed, configGrants(t, "webhook/role.yaml"))
+	maps.Copy(allowed, configGrants(t, "sharding/role.yaml"))
 	if d := cmp.Diff(slices.Sorted(maps.Keys(needed)), slices.Sorted(maps.Keys(allowed))); d != "" {
 		t.Errorf("the roles in config allow something else than the command prints (-printed, +config):\n%s", d)
 	}

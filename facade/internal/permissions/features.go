@@ -184,8 +184,15 @@ func (c *collector) addAdmission() {
 	}
 }
 
-// addElection adds the needs of a Lease.
-func (c *collector) addElection() {
+// addLeases adds the needs of the Lease that elects the leader, or of those by which the replicas share the objects:
+// their names contain those of the pods, so a rule cannot have them.
+func (c *collector) addLeases() {
+	if c.operator.Shards > 0 {
+		c.add(Need{
+			Rule:  rule("coordination.k8s.io", "leases", "get", "list", "create", "update", "delete"),
+			Scope: OneNamespace, Feature: "sharding", Without: "no handlers are called, and the operator is not ready",
+		})
+	}
 	if c.operator.LeaderElection {
 		c.add(Need{
 			Rule:  rule("coordination.k8s.io", "leases", "get", "create", "update"),

@@ -42,6 +42,9 @@ type PermissionInput struct {
 	Secret  types.NamespacedName
 	// LeaderElection is true if a Lease in the namespace of the operator decides who acts.
 	LeaderElection bool
+	// Shards is the number of ranges of objects that the replicas share by Leases in that namespace; zero if they do
+	// not.
+	Shards int
 	// MetricsSecure is true if the operator reviews the tokens and permissions of those who read its metrics.
 	MetricsSecure bool
 	// Declared are the rules that the user has declared, for requests of handlers.
@@ -111,7 +114,7 @@ func Needs(o PermissionInput, served []discovery.Resource) (needs []Need, unreso
 	c.addCluster()
 	c.addPeering()
 	c.addAdmission()
-	c.addElection()
+	c.addLeases()
 	c.addMetrics()
 	c.addDeclared()
 	return c.needs, c.unresolved

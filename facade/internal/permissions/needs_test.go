@@ -135,6 +135,10 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served: kopf.dev,zalando.org [kopfpeerings][p][get list watch patch] peering []",
 				"served: kopf.dev,zalando.org [kopfpeerings/status][p][patch] peering []",
 			}},
+		"sharding": {"replicas that share the objects list, make and remove Leases, without an election",
+			permissions.PermissionInput{Shards: 16}, []string{
+				"namespace : coordination.k8s.io [leases][][get list create update delete] sharding []",
+			}},
 		"others": {"a Lease, reviews, cached reads and declared rules, each with the scope of its resources",
 			permissions.PermissionInput{
 				LeaderElection: true, MetricsSecure: true,

@@ -49,6 +49,7 @@ func Run(ctx context.Context, o CheckInput, server *Server) (CheckReport, error)
 	}
 	findings = append(findings, check.checkSkipped()...)
 	findings = append(findings, o.checkSchemas(ctx, server, served)...)
+	findings = append(findings, o.checkShards(ctx, server, served)...)
 	findings = append(findings, o.checkClock(server))
 	return newReport(o.Name, findings), ctx.Err()
 }
