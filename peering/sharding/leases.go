@@ -43,6 +43,7 @@ type lease struct {
 	settling bool
 	leaving  bool
 	load     Load
+	renewed  time.Time // by the clock of its holder
 	object   *coordinationv1.Lease
 }
 
@@ -137,6 +138,9 @@ func (n names) parse(object *coordinationv1.Lease) *lease {
 	}
 	if object.Spec.LeaseDurationSeconds != nil {
 		l.seconds = int(*object.Spec.LeaseDurationSeconds)
+	}
+	if object.Spec.RenewTime != nil {
+		l.renewed = object.Spec.RenewTime.Time
 	}
 	l.shards, _ = strconv.Atoi(object.Annotations[shardsAnnotation])
 	if l.name == n.layout && l.holder != layoutHolder+strconv.Itoa(l.shards) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -34,6 +35,7 @@ type Replica struct {
 	Ranges   []int // that it holds, sorted
 	Leaving  bool  // it ends
 	Load     Load
+	Renewed  time.Time // when it renewed its Lease, by its own clock
 }
 
 // Unowned is a range that no live replica holds.
@@ -47,6 +49,8 @@ type Unowned struct {
 type Status struct {
 	// Count is the number of ranges of the layout; zero if the layout is not one of ranges.
 	Count int
+	// Elected is the process that handles all objects by the election of a leader, if the layout is not one of ranges.
+	Elected string
 	// Replicas are the live ones, sorted by identity.
 	Replicas []Replica
 	// Unowned are the ranges without an owner, sorted.
@@ -75,22 +79,45 @@ func (s *Sharding) Status() Status {
 func ReadStatus(
 	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
 ) (Status, error) {
+	all, err := ReadStatuses(ctx, leases, lease)
+	return all[lease.Namespace], err
+}
+
+// ReadStatuses is like [ReadStatus], but without a namespace it reads those of all namespaces. The result has the
+// namespaces with such Leases.
+//
+// # Errors
+//
+// It returns the error of the list.
+func ReadStatuses(
+	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
+) (map[string]Status, error) {
 	n := names{layout: lease.Name}
 	items, err := listLeases(ctx, leases.Leases(lease.Namespace), n)
 	if err != nil {
-		return Status{}, fmt.Errorf("listing the Leases of %s: %w", lease, err)
+		return nil, fmt.Errorf("listing the Leases of %s: %w", lease, err)
 	}
-	if v := n.parseView(items); v.layout != nil {
-		n.shards = v.layout.shards
+	byNamespace, all := map[string][]coordinationv1.Lease{}, map[string]Status{}
+	for _, one := range items {
+		byNamespace[one.Namespace] = append(byNamespace[one.Namespace], one)
 	}
-	v := n.parseView(items)
-	return v.status(func(string) bool { return false }), nil
+	for namespace, own := range byNamespace {
+		n.shards = 0
+		if v := n.parseView(own); v.layout != nil {
+			n.shards = v.layout.shards
+		}
+		all[namespace] = n.parseView(own).status(func(string) bool { return false })
+	}
+	return all, nil
 }
 
 // status returns the replicas and their ranges. The function reports whether a replica is dead.
 func (v view) status(isDead func(name string) bool) (status Status) {
 	if v.layout != nil {
 		status.Count = v.layout.shards
+	}
+	if v.layout != nil && v.layout.shards == 0 {
+		status.Elected = v.layout.holder
 	}
 	ranges := map[string][]int{}
 	for i, one := range v.ranges {
@@ -104,6 +131,7 @@ func (v view) status(isDead func(name string) bool) (status Status) {
 		if !isDead(name) {
 			status.Replicas = append(status.Replicas, Replica{
 				Identity: one.holder, Count: one.shards, Ranges: ranges[name], Leaving: one.leaving, Load: one.load,
+				Renewed: one.renewed,
 			})
 		}
 	}
