@@ -30,37 +30,39 @@ type Moves struct {
 
 // Replica is one live process.
 type Replica struct {
-	Identity string
-	Count    int   // its number of ranges; it waits if the layout has another one
-	Ranges   []int // that it holds, sorted
-	Leaving  bool  // it ends
-	Load     Load
-	Renewed  time.Time // when it renewed its Lease, by its own clock
+	Identity string    `json:"identity"`
+	Count    int       `json:"shards"` // its number of ranges; it waits if the layout has another one
+	Ranges   []int     `json:"ranges"` // that it holds, sorted
+	Leaving  bool      `json:"leaving,omitempty"`
+	Load     Load      `json:"load"`
+	Renewed  time.Time `json:"-"` // when it renewed its Lease, by its own clock
 }
 
 // Unowned is a range that no live replica holds.
 type Unowned struct {
-	Index int
+	Index int `json:"index"`
 	// Since is when this process first noticed it; after the death of a holder, when its last renewal was seen.
-	Since time.Time
+	Since time.Time `json:"since"`
 }
 
 // Status is the state of the ranges as one process sees it.
 type Status struct {
+	// Identity is the name of this process; empty for a tool.
+	Identity string `json:"identity,omitempty"`
 	// Count is the number of ranges of the layout; zero if the layout is not one of ranges.
-	Count int
+	Count int `json:"shards"`
 	// Elected is the process that handles all objects by the election of a leader, if the layout is not one of ranges.
-	Elected string
+	Elected string `json:"elected,omitempty"`
 	// Replicas are the live ones, sorted by identity.
-	Replicas []Replica
+	Replicas []Replica `json:"replicas"`
 	// Unowned are the ranges without an owner, sorted.
-	Unowned []Unowned
+	Unowned []Unowned `json:"unowned"`
 	// Own are the ranges that this process holds, and Open those whose gates are open. They are sorted.
-	Own, Open []int
+	Own, Open []int `json:"-"`
 	// Moves are those of this process.
-	Moves Moves
+	Moves Moves `json:"-"`
 	// AwaitsLayout is true if this process waits for replicas with another number of ranges, or for an elected one.
-	AwaitsLayout bool
+	AwaitsLayout bool `json:"-"`
 }
 
 // Status returns the state as of the last list.
@@ -154,7 +156,7 @@ func (c *core) status() Status {
 			status.Open = append(status.Open, i)
 		}
 	}
-	status.Moves = c.moves
+	status.Identity, status.Moves = c.Identity, c.moves
 	status.AwaitsLayout = c.view.layout != nil && c.view.layout.shards != c.Count
 	return status
 }

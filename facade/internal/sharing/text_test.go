@@ -16,7 +16,8 @@ func TestText(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := sharing.Report{Operator: "op", Lease: "op-1", At: now, Groups: []sharing.Group{{
 		Namespace: "prod", Shards: 8, Unowned: []int{3, 6, 7}, Replicas: []sharing.Replica{
-			{Identity: "a", Shards: 8, Ranges: []int{0, 1, 2, 5}, Objects: 10, Backlog: 2, Renewed: now.Add(-3 * time.Second)},
+			{Identity: "a", Shards: 8, Ranges: []int{0, 1, 2, 5}, Objects: 10, Backlog: 2,
+				Renewed: now.Add(-3 * time.Second)},
 			{Identity: "b\x1b[2J", Shards: 8, Ranges: []int{4}, Leaving: true, Renewed: now.Add(time.Minute)},
 			{Identity: "c", Shards: 16, Renewed: now},
 			{Identity: "d", Shards: 8, Renewed: now},
