@@ -27,6 +27,9 @@ const (
 	layoutHolder = "shards-" // followed by the number of ranges
 )
 
+// mostShards limits the number of ranges in a layout that another client may have edited.
+const mostShards = 1 << 16
+
 // releasedSeconds is the lease duration of a Lease that its holder has released, as electors write it. A Lease that
 // another client has emptied has another duration.
 const releasedSeconds = 1
@@ -143,7 +146,8 @@ func (n names) parse(object *coordinationv1.Lease) *lease {
 		l.renewed = object.Spec.RenewTime.Time
 	}
 	l.shards, _ = strconv.Atoi(object.Annotations[shardsAnnotation])
-	if l.name == n.layout && l.holder != layoutHolder+strconv.Itoa(l.shards) {
+	isShared := l.shards > 0 && l.shards <= mostShards && l.holder == layoutHolder+strconv.Itoa(l.shards)
+	if l.name == n.layout && !isShared {
 		l.shards = 0
 	}
 	if text := object.Annotations[loadAnnotation]; text != "" && json.Unmarshal([]byte(text), &l.load) != nil {
