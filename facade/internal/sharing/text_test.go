@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/sharing"
 )
 
-// TestText shows the table of a group with all states of replicas, and what it says about ranges without an owner.
+// TestText shows the table of a group with all states of replicas, and the line about ranges without an owner.
 func TestText(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := sharing.Report{Operator: "op", Lease: "op-1", At: now, Groups: []sharing.Group{{
