@@ -221,6 +221,18 @@ func TestPostingSettings(t *testing.T) {
 				"0 own- c i Warning Again: as before",
 			},
 		},
+		"Sharded": {
+			reason:   "with Sharding, events name the replica",
+			settings: kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}},
+			want:     []string{"3 kopf-event- test.example.org pod-7 Warning Again: as before"},
+		},
+		"ShardedByHand": {
+			reason: "a configured instance wins",
+			settings: kopf.Settings{
+				Sharding: kopf.ShardingSettings{Shards: 4}, Posting: kopf.PostingSettings{ReportingInstance: "i"},
+			},
+			want: []string{"3 kopf-event- test.example.org i Warning Again: as before"},
+		},
 		"Level": {
 			reason: "Loggers with a level posts only the log lines of errors",
 			settings: kopf.Settings{Posting: kopf.PostingSettings{
@@ -233,6 +245,7 @@ func TestPostingSettings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("POD_ID", "pod-7")
 			synctest.Test(t, func(t *testing.T) {
 				seen := observeObjectLife(t, tc.settings, func(widgets kopf.Selection[*Widget], _ func()) {
 					widgets.OnCreate("fn", func(_ context.Context, c *Change) error {

@@ -144,7 +144,7 @@ type PostingSettings struct {
 	// ReportingComponent is the source of events. Default: the operator's name; with [AsKopf], kopf. Kopf:
 	// reporting_component.
 	ReportingComponent string
-	// ReportingInstance is the instance of the source. Default: dev. Kopf: reporting_instance.
+	// ReportingInstance is the instance of the source. Default: dev; with Sharding, the pod. Kopf: reporting_instance.
 	ReportingInstance string
 	// EventNamePrefix begins generated names. Default: kopf-event-. Kopf: event_name_prefix.
 	EventNamePrefix string

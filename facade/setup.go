@@ -304,6 +304,10 @@ func (op *Operator) markRunning(context.Context) error {
 // postingOptions converts the settings of Kubernetes events.
 func (op *Operator) postingOptions() reconcilers.Posting {
 	p := op.settings.values.Posting
+	// Kopf's events have a fixed instance, so the formats of Kopf keep it.
+	if p.ReportingInstance == "" && op.shards() > 0 && !op.settings.values.Persistence.KopfFormats {
+		p.ReportingInstance = op.coordination.ReplicaName()
+	}
 	return reconcilers.Posting{
 		Component: p.ReportingComponent, Instance: p.ReportingInstance, NamePrefix: p.EventNamePrefix,
 		Level: p.Level, Loggers: p.Loggers, Plain: p.Plain, PerSecond: float32(p.PerSecond),

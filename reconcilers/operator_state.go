@@ -20,6 +20,10 @@ func (o *operator) OperatorState() journal.OperatorState {
 	if o.options.Standby != nil && (s.Paused || o.options.Ranges != nil) {
 		s.Standby = o.options.Standby()
 	}
+	if o.options.Sharing != nil {
+		sharing := o.options.Sharing()
+		s.Sharing = &sharing
+	}
 	assigned, known := o.scopes.servedAssignments()
 	if !known {
 		return s // without an answer from discovery, missing kinds are unknown

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
@@ -94,6 +95,8 @@ type Options struct {
 	// Ranges are those of this process, if the replicas of the operator share the objects. Each has a gate of its own
 	// in Gate, which is set then. Nil means all objects.
 	Ranges *shards.OwnRanges
+	// Sharing returns the state of the ranges of all replicas; nil if they do not share the objects.
+	Sharing func() sharding.Status
 	// Standby returns why the Gate is closed, unless a peer has closed it: then, and while it is open, it returns "".
 	Standby func() string
 	// NeedsGate reports whether the Gate may ever be closed. It is called once, when the controllers start; if it

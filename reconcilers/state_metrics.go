@@ -2,7 +2,9 @@ package reconcilers
 
 import (
 	"slices"
+	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -25,6 +27,9 @@ func (o *operator) emitStates(emit metrics.Emit) {
 	}
 	emit(metrics.Paused, paused)
 	emit(metrics.PausedNamespaces, float64(len(o.options.Gate.pausedNamespaces())))
+	if o.options.Sharing != nil {
+		emitRanges(emit, o.options.Sharing())
+	}
 	for scope, kept := range o.controllers.Memory.AllScopes() {
 		// Memory of a kind that was never assigned does not have handlers to report.
 		found, _ := o.assignments.Load(scope.Resource)
@@ -41,6 +46,23 @@ func (o *operator) emitStates(emit metrics.Emit) {
 			emit(metrics.IndexedObjects, float64(index.Objects()), r.Handler.ID)
 		}
 	}
+}
+
+// emitRanges emits the metrics of the ranges of objects.
+func emitRanges(emit metrics.Emit, status sharding.Status) {
+	oldest := 0.0
+	for _, one := range status.Unowned {
+		if !one.Since.IsZero() {
+			oldest = max(oldest, time.Since(one.Since).Seconds())
+		}
+	}
+	emit(metrics.RangesHeld, float64(len(status.Own)))
+	emit(metrics.RangeMoves, float64(status.Moves.Acquired), "acquired")
+	emit(metrics.RangeMoves, float64(status.Moves.Left), "left")
+	emit(metrics.RangeMoves, float64(status.Moves.Lost), "lost")
+	emit(metrics.UnownedRanges, float64(len(status.Unowned)))
+	emit(metrics.OldestUnownedRange, oldest)
+	emit(metrics.Replicas, float64(len(status.Replicas)))
 }
 
 // emitScopeStates emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work

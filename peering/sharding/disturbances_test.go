@@ -302,6 +302,16 @@ func TestReadStatus(t *testing.T) {
 			status.Replicas[1].Load != (sharding.Load{Objects: 3, Backlog: 1}) {
 			t.Errorf("got %+v, want two replicas with three ranges", status)
 		}
+		for _, number := range []string{"-1", "0", "999999999999", "x"} {
+			g.server.Edit(leases, layoutLease.Namespace, layoutLease.Name, func(object map[string]any) {
+				object["spec"].(map[string]any)["holderIdentity"] = "shards-" + number
+				annotations := object["metadata"].(map[string]any)["annotations"].(map[string]any)
+				annotations["sharding.kopf.dev/shards"] = number
+			})
+			if status, err := sharding.ReadStatus(t.Context(), client, layoutLease); err != nil || status.Count != 0 {
+				t.Errorf("an edited number of %s ranges does not count: %+v, %v", number, status, err)
+			}
+		}
 	})
 }
 

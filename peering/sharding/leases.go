@@ -27,6 +27,9 @@ const (
 	layoutHolder = "shards-" // followed by the number of ranges
 )
 
+// mostShards limits the number of ranges in a layout that another client may have edited.
+const mostShards = 1 << 16
+
 // releasedSeconds is the lease duration of a Lease that its holder has released, as electors write it. A Lease that
 // another client has emptied has another duration.
 const releasedSeconds = 1
@@ -43,6 +46,7 @@ type lease struct {
 	settling bool
 	leaving  bool
 	load     Load
+	renewed  time.Time // by the clock of its holder
 	object   *coordinationv1.Lease
 }
 
@@ -141,8 +145,12 @@ func (n names) parse(object *coordinationv1.Lease) *lease {
 	if object.Spec.LeaseDurationSeconds != nil {
 		l.seconds = int(*object.Spec.LeaseDurationSeconds)
 	}
+	if object.Spec.RenewTime != nil {
+		l.renewed = object.Spec.RenewTime.Time
+	}
 	l.shards, _ = strconv.Atoi(object.Annotations[shardsAnnotation])
-	if l.name == n.layout && l.holder != layoutHolder+strconv.Itoa(l.shards) {
+	isShared := l.shards > 0 && l.shards <= mostShards && l.holder == layoutHolder+strconv.Itoa(l.shards)
+	if l.name == n.layout && !isShared {
 		l.shards = 0
 	}
 	if text := object.Annotations[loadAnnotation]; text != "" && json.Unmarshal([]byte(text), &l.load) != nil {

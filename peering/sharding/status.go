@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -29,34 +30,39 @@ type Moves struct {
 
 // Replica is one live process.
 type Replica struct {
-	Identity string
-	Count    int   // its number of ranges; it waits if the layout has another one
-	Ranges   []int // that it holds, sorted
-	Leaving  bool  // it ends
-	Load     Load
+	Identity string    `json:"identity"`
+	Count    int       `json:"shards"` // its number of ranges; it waits if the layout has another one
+	Ranges   []int     `json:"ranges"` // that it holds, sorted
+	Leaving  bool      `json:"leaving,omitempty"`
+	Load     Load      `json:"load"`
+	Renewed  time.Time `json:"-"` // when it renewed its Lease, by its own clock
 }
 
 // Unowned is a range that no live replica holds.
 type Unowned struct {
-	Index int
+	Index int `json:"index"`
 	// Since is when this process first noticed it; after the death of a holder, when its last renewal was seen.
-	Since time.Time
+	Since time.Time `json:"since"`
 }
 
 // Status is the state of the ranges as one process sees it.
 type Status struct {
+	// Identity is the name of this process; empty for a tool.
+	Identity string `json:"identity,omitempty"`
 	// Count is the number of ranges of the layout; zero if the layout is not one of ranges.
-	Count int
+	Count int `json:"shards"`
+	// Elected is the process that handles all objects by the election of a leader, if the layout is not one of ranges.
+	Elected string `json:"elected,omitempty"`
 	// Replicas are the live ones, sorted by identity.
-	Replicas []Replica
+	Replicas []Replica `json:"replicas"`
 	// Unowned are the ranges without an owner, sorted.
-	Unowned []Unowned
+	Unowned []Unowned `json:"unowned"`
 	// Own are the ranges that this process holds, and Open those whose gates are open. They are sorted.
-	Own, Open []int
+	Own, Open []int `json:"-"`
 	// Moves are those of this process.
-	Moves Moves
+	Moves Moves `json:"-"`
 	// AwaitsLayout is true if this process waits for replicas with another number of ranges, or for an elected one.
-	AwaitsLayout bool
+	AwaitsLayout bool `json:"-"`
 }
 
 // Status returns the state as of the last list.
@@ -75,22 +81,45 @@ func (s *Sharding) Status() Status {
 func ReadStatus(
 	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
 ) (Status, error) {
+	all, err := ReadStatuses(ctx, leases, lease)
+	return all[lease.Namespace], err
+}
+
+// ReadStatuses is like [ReadStatus], but without a namespace it reads those of all namespaces. The result has the
+// namespaces with such Leases.
+//
+// # Errors
+//
+// It returns the error of the list.
+func ReadStatuses(
+	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
+) (map[string]Status, error) {
 	n := names{layout: lease.Name}
 	items, err := listLeases(ctx, leases.Leases(lease.Namespace), n)
 	if err != nil {
-		return Status{}, fmt.Errorf("listing the Leases of %s: %w", lease, err)
+		return nil, fmt.Errorf("listing the Leases of %s: %w", lease, err)
 	}
-	if v := n.parseView(items); v.layout != nil {
-		n.shards = v.layout.shards
+	byNamespace, all := map[string][]coordinationv1.Lease{}, map[string]Status{}
+	for _, one := range items {
+		byNamespace[one.Namespace] = append(byNamespace[one.Namespace], one)
 	}
-	v := n.parseView(items)
-	return v.status(func(string) bool { return false }), nil
+	for namespace, own := range byNamespace {
+		n.shards = 0
+		if v := n.parseView(own); v.layout != nil {
+			n.shards = v.layout.shards
+		}
+		all[namespace] = n.parseView(own).status(func(string) bool { return false })
+	}
+	return all, nil
 }
 
 // status returns the replicas and their ranges. The function reports whether a replica is dead.
 func (v view) status(isDead func(name string) bool) (status Status) {
 	if v.layout != nil {
 		status.Count = v.layout.shards
+	}
+	if v.layout != nil && v.layout.shards == 0 {
+		status.Elected = v.layout.holder
 	}
 	ranges := map[string][]int{}
 	for i, one := range v.ranges {
@@ -104,6 +133,7 @@ func (v view) status(isDead func(name string) bool) (status Status) {
 		if !isDead(name) {
 			status.Replicas = append(status.Replicas, Replica{
 				Identity: one.holder, Count: one.shards, Ranges: ranges[name], Leaving: one.leaving, Load: one.load,
+				Renewed: one.renewed,
 			})
 		}
 	}
@@ -126,7 +156,7 @@ func (c *core) status() Status {
 			status.Open = append(status.Open, i)
 		}
 	}
-	status.Moves = c.moves
+	status.Identity, status.Moves = c.Identity, c.moves
 	status.AwaitsLayout = c.view.layout != nil && c.view.layout.shards != c.Count
 	return status
 }

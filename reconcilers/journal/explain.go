@@ -88,7 +88,8 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		UID:  uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
 	// Facts about the whole operator come first, because they explain the state of all handlers.
-	e.Facts = append(standing.factsFor(object.Namespace), j.factsAbout(served, e)...)
+	e.Facts = append(standing.factsFor(object.Namespace), standing.rangeFacts(uid)...)
+	e.Facts = append(e.Facts, j.factsAbout(served, e)...)
 	for _, h := range served.Handlers {
 		e.Handlers = append(e.Handlers, answerFor(h, history))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
@@ -29,6 +30,8 @@ type OperatorState struct {
 	PausedNamespaces []string `json:"pausedNamespaces,omitempty"`
 	// UnlistedResources holds the indexed resources that are not listed yet. All handlers wait for them.
 	UnlistedResources []string `json:"waiting,omitempty"`
+	// Sharing is the state of the ranges of objects; nil if the replicas do not share the objects.
+	Sharing *sharding.Status `json:"sharing,omitempty"`
 	// Kinds holds the served kinds.
 	Kinds []ServedKind `json:"kinds,omitempty"`
 	// AbsentHandlers holds the handlers that wait because the cluster does not serve their kinds.

@@ -175,7 +175,8 @@ func TestNames(t *testing.T) {
 			metrics.Paused: {}, metrics.Retries: {"a", "b"}, metrics.Unhandled: {"a"}, metrics.OldestUnhandled: {"a"},
 			metrics.Daemons: {"a", "b", "c"}, metrics.Timers: {"a", "b", "c"}, metrics.IndexKeys: {"a"},
 			metrics.IndexedObjects: {"a"}, metrics.RememberedObjects: {"a"}, metrics.WatchAge: {"a"},
-			metrics.PausedNamespaces: {},
+			metrics.PausedNamespaces: {}, metrics.RangesHeld: {}, metrics.RangeMoves: {"a"}, metrics.UnownedRanges: {},
+			metrics.OldestUnownedRange: {}, metrics.Replicas: {},
 		}
 		for state, values := range labels {
 			emit(state, 1, values...)
@@ -185,7 +186,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(families) != 20 {
+	if len(families) != 25 {
 		t.Errorf("got %d families, want all but the one of requests", len(families))
 	}
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()

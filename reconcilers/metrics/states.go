@@ -37,6 +37,15 @@ const (
 	FailedObjects
 	// WatchAge is the time since the last event or bookmark of a watch, in seconds: kind.
 	WatchAge
+	// RangesHeld is the number of ranges of objects that the process holds, and RangeMoves how many it has acquired,
+	// left and lost: move. They and the next three exist only if replicas share the objects.
+	RangesHeld
+	RangeMoves
+	// UnownedRanges is the number of ranges without an owner, OldestUnownedRange the longest time since one had an
+	// owner, in seconds, and Replicas the number of live processes. All are as this process sees them.
+	UnownedRanges
+	OldestUnownedRange
+	Replicas
 )
 
 // Emit adds one value. Values of the same labels are merged, because the scopes of a kind are shown as one: the result
@@ -47,11 +56,12 @@ type Emit func(s StateFamily, value float64, labels ...string)
 // it.
 type StateSource func(emit Emit)
 
-// familyDescription describes a family. If age is true, equal labels are merged by the highest value.
+// familyDescription describes a family. If isAge is true, equal labels are merged by the highest value.
 type familyDescription struct {
 	name, help string
 	labels     []string
 	isAge      bool
+	isCounter  bool // otherwise, it is a gauge
 }
 
 // familyDescriptions has the family of each state. Collect and Describe index it by [StateFamily].
@@ -80,6 +90,13 @@ var familyDescriptions = [...]familyDescription{
 	WatchAge: {name: "kopf_watch_age_seconds",
 		help:   "Time since the last event or bookmark of the watches of a kind, of the quietest of them.",
 		labels: []string{"kind"}, isAge: true},
+	RangesHeld: {name: "kopf_ranges_held", help: "Ranges of objects that this process holds."},
+	RangeMoves: {name: "kopf_range_moves_total", help: "Ranges that this process has acquired, left or lost.",
+		labels: []string{"move"}, isCounter: true},
+	UnownedRanges: {name: "kopf_ranges_unowned", help: "Ranges of objects that no process holds."},
+	OldestUnownedRange: {name: "kopf_oldest_unowned_range_age_seconds",
+		help: "Longest time since a range had an owner; 0 if all have one.", isAge: true},
+	Replicas: {name: "kopf_replicas", help: "Live processes that share the objects of the operator."},
 }
 
 // states collects the states of all operators of a registry. The registry keeps one instance for the process, while
@@ -146,10 +163,12 @@ func (s *states) Collect(into chan<- prometheus.Metric) {
 		})
 	}
 	for state, all := range samples {
+		kind := prometheus.GaugeValue
+		if familyDescriptions[state].isCounter {
+			kind = prometheus.CounterValue
+		}
 		for _, one := range all {
-			into <- prometheus.MustNewConstMetric(
-				s.descriptions[state], prometheus.GaugeValue, one.value, one.labels...,
-			)
+			into <- prometheus.MustNewConstMetric(s.descriptions[state], kind, one.value, one.labels...)
 		}
 	}
 }

@@ -110,6 +110,7 @@ var RepositoryPlan = Plan{
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 
 	{Dir: "facade/hierarchies", Layer: 5},
+	{Dir: "facade/internal/sharing", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 12},
 	{Dir: "facade/internal/draining", Layer: 10},
 	{Dir: "facade/internal/inspection", Layer: 10},

@@ -91,7 +91,7 @@ func New(p Program) *cobra.Command {
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), manifestsCommand(p, root.Name()),
 		preflightCommand(p, root.Name()), explainCommand(p, root.Name()), planCommand(p, root.Name()),
 		retryCommand(p, root.Name()), pauseCommand(p, root.Name()), resumeObjectCommand(p, root.Name()),
-		drainCommand(p, root.Name()),
+		drainCommand(p, root.Name()), topCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.

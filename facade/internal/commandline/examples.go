@@ -133,3 +133,15 @@ func resumeObjectExamples(program string) string {
 	return strings.ReplaceAll(`  # The operator handles it again:
   % resume-object widget default/my-widget`, "%", program)
 }
+
+// topExamples returns the examples of the command that shows which replica has which ranges.
+func topExamples(program string) string {
+	return strings.ReplaceAll(`  # Of an operator that serves the whole cluster:
+  % top -A
+
+  # By the operator's own permissions:
+  kubectl exec deploy/my-operator -- % top
+
+  # Whether all ranges have an owner:
+  % top -o json | jq -e 'all(.groups[]; .unowned == [])'`, "%", program)
+}

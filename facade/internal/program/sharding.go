@@ -1,9 +1,11 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +18,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
+
+// maxInstanceLength is the limit of the API for the reporting instance of an event.
+const maxInstanceLength = 128
 
 // IsSharded reports whether the replicas share the objects. An operator that runs in the process of a tool, or only for
 // deletions, handles all of them.
@@ -74,7 +79,7 @@ func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Opti
 	if err != nil {
 		return err
 	}
-	options.Ranges, options.Standby = own, member.DescribeStandby
+	options.Ranges, options.Standby, options.Sharing = own, member.DescribeStandby, member.Status
 	options.StartExtraWork = combineBackground(options.StartExtraWork, func(ctx context.Context) (run func()) {
 		if !c.HasOwnManager && electsLeader() {
 			logging.Warn(logf.FromContext(ctx), "The manager elects a leader, so only this replica takes part in "+
@@ -84,6 +89,14 @@ func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Opti
 	})
 	c.currentSharding.Store(member)
 	return nil
+}
+
+// ReplicaName returns a name of this process for users: that of its pod. It is not longer than the API allows for the
+// reporting instance of an event.
+func (c *Coordination) ReplicaName() string {
+	host, _ := os.Hostname()
+	name := cmp.Or(os.Getenv("POD_ID"), host, c.Operator)
+	return name[:min(len(name), maxInstanceLength)]
 }
 
 // shardingReady is a readiness check that fails until the ranges are known. It uses the sharding of the last startup.

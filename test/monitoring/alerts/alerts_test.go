@@ -139,6 +139,19 @@ var processes = map[string][]course{
 			},
 		},
 	},
+	"KopfRangesUnowned": {
+		{
+			"a range has no owner", []string{
+				`kopf_oldest_unowned_range_age_seconds{instance="a",operator="dbs"} 0 0 30 90 150`,
+			},
+			3 * time.Minute, []string{"No replica of dbs has held a range of objects for 1m 30s."},
+		},
+		{
+			reason: "another replica takes the ranges of a dead one", series: []string{
+				`kopf_oldest_unowned_range_age_seconds{instance="a",operator="dbs"} 0 15 0 18 0`,
+			},
+		},
+	},
 	"KopfWorkersOccupied": {
 		{
 			"objects wait for a quarter of an hour", []string{`kopf_workqueue_depth` + seriesLabels + `} 0x5 3x15`},

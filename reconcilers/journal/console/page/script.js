@@ -111,7 +111,7 @@
 		let [mark, text] = ['good', 'Running'];
 		if (!o.running) {
 			[mark, text] = ['warn', 'Not active: it is starting or exiting, or another replica is the leader'];
-		} else if (o.paused) {
+		} else if (o.paused || o.standby) {
 			[mark, text] = ['warn', o.standby ? 'Standby: ' + o.standby : 'Paused by a peer'];
 		} else if (waiting.length > 0) {
 			[mark, text] = ['busy', 'Waiting for indices'];
@@ -123,6 +123,7 @@
 		served = o.kinds ?? [];
 		showKinds();
 		showAbsent(o.absent ?? []);
+		showReplicas(o.sharing);
 		showPeers(o.peers ?? []);
 	}
 
@@ -167,6 +168,37 @@
 		byId('absent').hidden = absent.length === 0;
 		setText(byId('absent'), 'Waiting for the cluster to serve their kinds: '
 			+ brief(absent.map((a) => `${a.handler} (${a.selector})`), 20) + '.');
+	}
+
+	// compact is the short form of sorted ranges: 0-4, 7.
+	function compact(ranges) {
+		const parts = [];
+		for (let at = 0; at < ranges.length; at++) {
+			const first = ranges[at];
+			while (ranges[at + 1] === ranges[at] + 1) {
+				at++;
+			}
+			parts.push(ranges[at] === first ? String(first) : `${first}-${ranges[at]}`);
+		}
+		return parts.join(', ') || 'none';
+	}
+
+	// showReplicas hides the section if the replicas do not share the objects.
+	function showReplicas(sharing) {
+		byId('sharing').hidden = byId('replicas-link').hidden = !sharing;
+		const {replicas, unowned, shards, identity} = {replicas: [], unowned: [], ...sharing};
+		const all = replicas ?? [];
+		const free = unowned ?? [];
+		const sentence = sharing?.elected ? `${sharing.elected} handles all objects until it ends.`
+			: `${many(all.length, 'replica shares', 'replicas share')} the objects, in ${many(shards ?? 0, 'range')}.`;
+		show('replicas', all.length, sentence, all, (r) => r.identity, (r) => [
+			element('th', r.identity === identity ? `${r.identity} (this one)` : r.identity, {scope: 'row'}),
+			element('td', compact(r.ranges ?? [])),
+			element('td', number(r.load.objects), {class: 'number'}), element('td', number(r.load.backlog), {class: 'number'}),
+			element('td', r.leaving ? 'leaving' : r.shards !== shards ? `waits, with ${many(r.shards, 'range')}` : ''),
+		]);
+		byId('unowned').hidden = free.length === 0;
+		setText(byId('unowned'), `No replica holds these ranges, so their objects are not handled: ${compact(free.map((u) => u.index))}.`);
 	}
 
 	function showPeers(peers) {

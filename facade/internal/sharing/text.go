@@ -1,0 +1,118 @@
+package sharing
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// WriteJSON writes the report for programs.
+func (r Report) WriteJSON(to io.Writer) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
+}
+
+// WriteText writes the report for users: a table of the replicas for each group.
+func (r Report) WriteText(to io.Writer) error {
+	var text strings.Builder
+	for i, g := range r.Groups {
+		if i > 0 {
+			text.WriteString("\n")
+		}
+		g.writeText(&text, r)
+	}
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+// writeText adds the text of one group.
+func (g Group) writeText(text *strings.Builder, r Report) {
+	shared := fmt.Sprintf("%d replicas share %d ranges", len(g.Replicas), g.Shards)
+	if g.Shards == 0 {
+		shared = fmt.Sprintf("%d replicas share no ranges now", len(g.Replicas))
+	}
+	fmt.Fprintf(text, "Operator %s: %s by Leases of %s/%s.\n", r.Operator, shared, g.Namespace, r.Lease)
+	if g.Elected != "" {
+		fmt.Fprintf(text, "%s handles all objects until it ends: it is an elected leader.\n", printable(g.Elected))
+	}
+	if len(g.Replicas) > 0 {
+		text.WriteString("\n")
+		table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "REPLICA\tRANGES\tOBJECTS\tBACKLOG\tRENEWED\tSTATE")
+		for _, one := range g.Replicas {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", printable(one.Identity), one.rangesText(),
+				one.Objects, one.Backlog, age(r.At.Sub(one.Renewed), one.Renewed), one.state(g))
+		}
+		_ = table.Flush() // a strings.Builder does not fail
+	}
+	if len(g.Unowned) > 0 {
+		fmt.Fprintf(text, "\nRanges without an owner, whose objects are not handled: %s (%d of %d)\n",
+			FormatRanges(g.Unowned), len(g.Unowned), g.Shards)
+	}
+}
+
+// rangesText returns the ranges of a replica with their number.
+func (r Replica) rangesText() string {
+	if len(r.Ranges) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%s (%d)", FormatRanges(r.Ranges), len(r.Ranges))
+}
+
+// state returns the state of a replica in the group.
+func (r Replica) state(g Group) string {
+	switch {
+	case r.Silent:
+		return "does not run"
+	case r.Leaving:
+		return "leaving"
+	case r.Shards != g.Shards:
+		return fmt.Sprintf("waits: has another layout, of %d ranges", r.Shards)
+	case len(r.Ranges) == 0:
+		return "waits for a range"
+	}
+	return "handles"
+}
+
+// age returns how long ago a Lease was renewed. Clocks may differ by some seconds.
+func age(ago time.Duration, renewed time.Time) string {
+	if renewed.IsZero() {
+		return "never"
+	}
+	return max(ago, 0).Round(time.Second).String() + " ago"
+}
+
+// FormatRanges returns sorted indexes in a short form, such as "0-4,7".
+func FormatRanges(indexes []int) string {
+	var parts []string
+	for i := 0; i < len(indexes); {
+		end := i
+		for end+1 < len(indexes) && indexes[end+1] == indexes[end]+1 {
+			end++
+		}
+		part := strconv.Itoa(indexes[i])
+		if end > i {
+			part += "-" + strconv.Itoa(indexes[end])
+		}
+		parts, i = append(parts, part), end+1
+	}
+	return strings.Join(parts, ",")
+}
+
+// printable replaces characters that could control the terminal: other clients may have written the Leases.
+func printable(text string) string {
+	return cmp.Or(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text), "(none)")
+}

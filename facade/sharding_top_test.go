@@ -1,0 +1,136 @@
+package kopf_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/sharing"
+	"github.com/kopf-runtime/kopf-runtime/peering/election"
+)
+
+// TestRangeMetrics shows the metrics of replicas that share the objects, and that other operators do not have them.
+func TestRangeMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		start := func(name string, settings ...kopf.Settings) (*facadetest.Runner, func() map[string]float64) {
+			op, registry := kopf.New(name, settings...), prometheus.NewRegistry()
+			kopf.For(op, &corev1.ConfigMap{}).OnCreate("create",
+				func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
+			runner := facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())),
+				facadetest.Settings(kopf.RunSettings{Metrics: registry}))
+			return runner, func() map[string]float64 { return rangeValues(t, registry) }
+		}
+		shared := kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}}
+		first, ofFirst := start("shared.example.org", shared)
+		time.Sleep(time.Minute)
+		_, ofSecond := start("shared.example.org", shared)
+		_, ofOther := start("other.example.org")
+		time.Sleep(time.Minute)
+		want := map[string]float64{"kopf_ranges_held": 2, "kopf_ranges_unowned": 0, "kopf_replicas": 2,
+			"kopf_oldest_unowned_range_age_seconds": 0,
+			"kopf_range_moves_total acquired":       4,
+			"kopf_range_moves_total left":           2, "kopf_range_moves_total lost": 0}
+		if diff := cmp.Diff(want, ofFirst()); diff != "" {
+			t.Errorf("the first replica gives two ranges to the second: -want, +got:\n%s", diff)
+		}
+		if got := ofOther(); len(got) > 0 {
+			t.Errorf("an operator without sharding must not have metrics of ranges: %v", got)
+		}
+		if err := first.Stop(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		want["kopf_ranges_held"], want["kopf_replicas"], want["kopf_range_moves_total left"] = 4, 1, 0
+		if diff := cmp.Diff(want, ofSecond()); diff != "" {
+			t.Errorf("the second replica takes all: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// rangeValues returns the values of the metrics of ranges, by their names and the label of moves.
+func rangeValues(t *testing.T, from prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		name := family.GetName()
+		if !strings.Contains(name, "_range") && name != "kopf_replicas" {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			key := name
+			for _, label := range one.GetLabel() {
+				if label.GetName() == "move" {
+					key += " " + label.GetValue()
+				}
+			}
+			values[key] = one.GetGauge().GetValue() + one.GetCounter().GetValue()
+		}
+	}
+	return values
+}
+
+// TestTop shows what the command top reads: one list shows the replicas of all namespaces with their ranges. Without a
+// right to that, it reads the namespace of the kubeconfig.
+func TestTop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const operator = "shared.example.org"
+		server, lists, isLimited := memapi.New(), 0, false
+		connection := server.Connect()
+		connection.Before = func(_ context.Context, r memapi.Request) error {
+			if lists++; isLimited && r.Namespace == "" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", nil)
+			}
+			return nil
+		}
+		lookup := sharing.Lookup{Operator: operator, Lease: types.NamespacedName{
+			Name: election.LeaseName(operator, nil, nil)}}
+		read := func() (sharing.Report, error) { return sharing.Read(t.Context(), memapi.Config(connection), lookup) }
+		if _, err := read(); err == nil || !strings.Contains(err.Error(), "does not share its objects") {
+			t.Errorf("without Leases, the error must say so: %v", err)
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		first := startReplica(t, server, w, "first", 8)
+		startReplica(t, server, w, "second", 8)
+		time.Sleep(time.Minute)
+		lists = 0
+		report, err := read()
+		if err != nil || lists != 1 || report.Err() != nil {
+			t.Fatalf("%d requests, error %v, %v", lists, err, report.Err())
+		}
+		if got := report.Groups[0]; len(report.Groups) != 1 || got.Shards != 8 || len(got.Replicas) != 2 ||
+			len(got.Replicas[0].Ranges) != 4 || len(got.Replicas[1].Ranges) != 4 || len(got.Unowned) != 0 ||
+			got.Namespace != "default" {
+			t.Errorf("two replicas must share 8 ranges: %+v", got)
+		}
+		isLimited = true
+		if limited, err := read(); err != nil || len(limited.Groups) != 1 || len(limited.Groups[0].Replicas) != 2 {
+			t.Errorf("with rights in one namespace: %+v, %v", limited, err)
+		}
+		if err := first.Stop(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if report, err := read(); err != nil || len(report.Groups[0].Replicas) != 1 ||
+			len(report.Groups[0].Replicas[0].Ranges) != 8 {
+			t.Errorf("after the end of one: %+v, %v", report, err)
+		}
+	})
+}
