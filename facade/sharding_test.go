@@ -128,8 +128,8 @@ func TestIndexByRange(t *testing.T) {
 	})
 }
 
-// TestChildrenOfSharedObjects shows that a replica repairs and waits for the children of its objects, and no other replica
-// is called for them, although a child and its owner are seldom in the same range.
+// TestChildrenOfSharedObjects shows that a replica repairs and waits for the children of its objects, and no other
+// replica is called for them, although a child and its owner are seldom in the same range.
 func TestChildrenOfSharedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -194,8 +194,8 @@ func TestChildrenOfSharedObjects(t *testing.T) {
 	})
 }
 
-// TestPeersOfSharedObjects shows that replicas that share the objects do not pause for each other as peers, and that all
-// of them pause for a peer of a higher priority.
+// TestPeersOfSharedObjects shows that replicas that share the objects do not pause for each other as peers, and that
+// all of them pause for a peer of a higher priority.
 func TestPeersOfSharedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShared(t)

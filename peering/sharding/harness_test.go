@@ -109,7 +109,7 @@ type replica struct {
 	announced []int
 	exit      func() // begins the end of the process, while handlers may still run
 	stop      func() // ends the process
-	killed    bool // its process does not exist any more
+	killed    bool   // its process does not exist any more
 
 	mu    sync.Mutex
 	lines []string

@@ -47,8 +47,8 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
-// TestExit shows that a process that exits leaves its idle ranges at once, and keeps its Lease for a range with a running
-// handler until that has returned.
+// TestExit shows that a process that exits leaves its idle ranges at once, and keeps its Lease for a range with a
+// running handler until that has returned.
 func TestExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
