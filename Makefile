@@ -363,7 +363,7 @@ FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFl
 FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
 FIGURE_sharding    = $(GO) build -o bin/sharding ./test/yardstick/sharding; \
 	assets=$$($(CONTROLPLANE) assets); KUBEBUILDER_ASSETS="$$assets" exec bin/sharding
-FIGURE_shards      = SHARDS_DAY=1 $(GO) test -count=1 -v -run '^TestSimulatedReplicas$$' -timeout 15m ./peering/sharding
+FIGURE_shards      = GOGC=800 SHARDS_DAY=1 $(GO) test -count=1 -v -run '^TestSimulatedReplicas$$' -timeout 15m ./peering/sharding
 FIGURE_takeover    = TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
 FIGURE_virtual-day = VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
 FIGURE_weight      = $(GO) test -v -count 1 $(LIMIT) ./test/weight

@@ -2,16 +2,19 @@ package kopf_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -29,29 +32,34 @@ type sharedWork struct {
 	objects map[string]map[string]int // calls by replica and object
 }
 
-// handle is the handler of a replica. It takes some time.
+// handle is the handler of a replica.
 func (w *sharedWork) handle(replica string) kopf.ChangeFunc[*corev1.ConfigMap] {
 	return func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
-		w.mu.Lock()
-		if other := w.current[c.Object.Name]; other != "" {
-			w.t.Errorf("%s handles %s while %s does", replica, c.Object.Name, other)
-		}
-		w.current[c.Object.Name] = replica
-		w.calls[c.Object.Name]++
-		if w.objects[replica] == nil {
-			w.objects[replica] = map[string]int{}
-		}
-		w.objects[replica][c.Object.Name]++
-		w.mu.Unlock()
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.current, c.Object.Name)
-		return ctx.Err()
+		return w.run(ctx, replica, c.Object.Name)
 	}
+}
+
+// run records a call, which takes some time.
+func (w *sharedWork) run(ctx context.Context, replica, name string) error {
+	w.mu.Lock()
+	if other := w.current[name]; other != "" {
+		w.t.Errorf("%s handles %s while %s does", replica, name, other)
+	}
+	w.current[name] = replica
+	w.calls[name]++
+	if w.objects[replica] == nil {
+		w.objects[replica] = map[string]int{}
+	}
+	w.objects[replica][name]++
+	w.mu.Unlock()
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.current, name)
+	return ctx.Err()
 }
 
 // take returns the number of objects that each replica has handled since the last take, and the objects with another
@@ -83,6 +91,211 @@ func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name strin
 	return facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
 }
 
+// TestIndexByRange shows that an index has all objects, and one with ByRange those that the replica handles.
+func TestIndexByRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 30 {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all, own []*kopf.Index[string, string]
+		for range 2 {
+			op := kopf.New("indexed.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+			objects := kopf.For(op, &corev1.ConfigMap{})
+			byName := func(_ context.Context, object *corev1.ConfigMap) (map[string]string, error) {
+				return map[string]string{object.Name: object.Name}, nil
+			}
+			all = append(all, kopf.NewIndex(objects, "all", byName))
+			own = append(own, kopf.NewIndex(objects, "own", byName, kopf.ByRange()))
+			objects.OnCreate("create", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		time.Sleep(time.Minute)
+		if all[0].Len() != 30 || all[1].Len() != 30 {
+			t.Errorf("the indices of all objects have %d and %d keys, want 30", all[0].Len(), all[1].Len())
+		}
+		if own[0].Len()+own[1].Len() != 30 || own[0].Len() == 0 || own[1].Len() == 0 {
+			t.Errorf("the indices with ByRange have %d and %d keys, want a part of the 30 objects each", own[0].Len(),
+				own[1].Len())
+		}
+	})
+}
+
+// TestChildrenOfSharedObjects shows that a replica repairs and waits for the children of its objects, and no other replica
+// is called for them, although a child and its owner are seldom in the same range.
+func TestChildrenOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const count = 20
+		for n := range count {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var mu sync.Mutex
+		byReplica, ready := [2]int{}, 0
+		for replica := range 2 {
+			op := kopf.New("parents.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+			objects := kopf.For(op, &corev1.ConfigMap{})
+			objects.Owns(&corev1.Secret{})
+			objects.OnCreate("create", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+				child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}}
+				if err := c.Ensure(ctx, child); err != nil {
+					return err
+				}
+				isReady := func(s *corev1.Secret) bool { return s.Labels["ready"] == "yes" }
+				if err := kopf.WaitFor(c, child, isReady, time.Hour); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ready++
+				return nil
+			})
+			kopf.OnChild(objects, "child", func(
+				_ context.Context, e *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret],
+			) error {
+				if e.Child.Labels["ready"] == "yes" && e.Type != kopf.WatchEventListed {
+					mu.Lock()
+					defer mu.Unlock()
+					byReplica[replica]++
+				}
+				return nil
+			})
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		time.Sleep(time.Minute)
+		for n := range count {
+			child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"ready":"yes"}}}`))
+			if err := c.Patch(t.Context(), child, patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if ready != count || byReplica[0]+byReplica[1] != count || byReplica[0] == 0 || byReplica[1] == 0 {
+			t.Errorf("%d of %d objects have waited for their child; OnChild was called %v times by the replicas, want "+
+				"once for each child, some by each", ready, count, byReplica)
+		}
+	})
+}
+
+// TestPeersOfSharedObjects shows that replicas that share the objects do not pause for each other as peers, and that all
+// of them pause for a peer of a higher priority.
+func TestPeersOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared(t)
+		names := []string{"w1"}
+		for n := range 20 {
+			name := fmt.Sprint("more-", n)
+			names = append(names, name)
+			s.server.Put(widgetResource, map[string]any{
+				"metadata": map[string]any{"name": name, "namespace": "ns"}, "spec": map[string]any{"size": int64(1)},
+			})
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		for _, identity := range []string{"a", "b"} {
+			op := kopf.New("test.example.org", kopf.Settings{
+				Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity},
+				Sharding: kopf.ShardingSettings{Shards: 4},
+			})
+			widgets := kopf.For(op, &Widget{})
+			handle := func(ctx context.Context, c *Change) error { return w.run(ctx, identity, c.Object.Name) }
+			widgets.OnCreate("create", handle)
+			widgets.OnUpdate("update", handle)
+			stop := s.run(op, nil)
+			defer func() {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		shares, wrong := w.take(names)
+		if len(shares) != 2 || len(wrong) > 0 {
+			t.Errorf("objects by replica: %v; not handled once: %q; want some for each replica", shares, wrong)
+		}
+		s.addPeer(120)
+		time.Sleep(10 * time.Second)
+		for _, name := range names {
+			s.server.Edit(widgetResource, "ns", name, func(object map[string]any) {
+				object["spec"] = map[string]any{"size": int64(2)}
+			})
+		}
+		time.Sleep(time.Minute)
+		if shares, _ := w.take(names); len(shares) > 0 {
+			t.Errorf("handlers were called in the pause: %v", shares)
+		}
+		time.Sleep(2 * time.Minute)
+		if shares, wrong := w.take(names); len(shares) != 2 || len(wrong) > 0 {
+			t.Errorf("after the pause, objects by replica: %v; not handled once: %q", shares, wrong)
+		}
+	})
+}
+
+// TestOutageOfSharedObjects shows that the outcomes of handlers which could not be saved in an outage of the API server
+// are kept, although the ranges were closed, because no other replica has taken them.
+func TestOutageOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		var isDown atomic.Bool
+		connection := server.Connect()
+		connection.Before = func(context.Context, memapi.Request) error {
+			if isDown.Load() {
+				return errors.New("the API server is down")
+			}
+			return nil
+		}
+		op := kopf.New("shared.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+		kopf.For(op, &corev1.ConfigMap{}).OnCreate("create", func(
+			ctx context.Context, c *kopf.Change[*corev1.ConfigMap],
+		) error {
+			isDown.Store(true)
+			return w.run(ctx, "one", c.Object.Name)
+		})
+		facadetest.Start(t, op, facadetest.Against(memapi.Config(connection)))
+		time.Sleep(time.Minute)
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c"}}
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if !isDown.Load() {
+			t.Fatal("the handler was not called")
+		}
+		isDown.Store(false)
+		time.Sleep(time.Minute)
+		if _, wrong := w.take([]string{"c"}); len(wrong) > 0 {
+			t.Errorf("calls after an outage of a minute: %q, want one", wrong)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil ||
+			object.Annotations["shared.example.org/last-handled-configuration"] == "" {
+			t.Errorf("the outcome was not saved: %v, annotations %v", err, object.Annotations)
+		}
+	})
+}
+
 // TestSharding shows that replicas share the objects fairly, that each object is handled once after joins, ends and
 // kills, and that a changed number of ranges waits until all replicas with the former one have ended.
 func TestSharding(t *testing.T) {
@@ -101,7 +314,7 @@ func TestSharding(t *testing.T) {
 			edits++
 			for _, name := range names {
 				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-				patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
+				patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"edit":"%d"}}`, edits))
 				if err := c.Patch(t.Context(), object, patch); err != nil {
 					t.Fatal(err)
 				}

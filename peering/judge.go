@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -83,7 +84,9 @@ func (s Self) sharesObjects(record PeerRecord) bool {
 	return s.Group != "" && record.Group == s.Group && record.Priority == s.Priority
 }
 
-// takesPrecedence reports whether the operator acts rather than a peer of the same priority.
+// takesPrecedence reports whether the operator acts rather than a peer of the same priority. Replicas that share the
+// objects act together, so their group counts instead of their identities.
 func (s Self) takesPrecedence(identity string, record PeerRecord) bool {
-	return s.Elects && record.Runtime != "" && record.Priority == s.Priority && s.Identity < identity
+	return s.Elects && record.Runtime != "" && record.Priority == s.Priority &&
+		cmp.Or(s.Group, s.Identity) < cmp.Or(record.Group, identity)
 }

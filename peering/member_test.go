@@ -3,6 +3,8 @@ package peering_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,6 +77,45 @@ func TestOneOfOursActs(t *testing.T) {
 	}
 	if delta := cmp.Diff([]string{"a"}, acting); delta != "" {
 		t.Errorf("want the smallest identity of the highest priority alone, -want, +got:\n%s", delta)
+	}
+}
+
+// TestGroups shows that replicas that share the objects do not pause for each other, act or pause together among peers
+// of the same priority, and pause for a higher priority.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	member := func(priority int, group string) peering.PeerRecord {
+		record := liveRecord(priority, "x")
+		record.Group = group
+		return record
+	}
+	for name, c := range map[string]struct {
+		others map[string]peering.PeerRecord
+		acts   []string
+	}{
+		"Alone":  {nil, []string{"a", "d"}},
+		"Older":  {map[string]peering.PeerRecord{"b": liveRecord(0, "x")}, []string{"b"}},
+		"Newer":  {map[string]peering.PeerRecord{"z": liveRecord(0, "x")}, []string{"a", "d"}},
+		"Other":  {map[string]peering.PeerRecord{"z": member(0, "other"), "y": member(0, "other")}, []string{"a", "d"}},
+		"Above":  {map[string]peering.PeerRecord{"z": liveRecord(1, "x")}, []string{"z"}},
+		"Sooner": {map[string]peering.PeerRecord{"z": member(1, "group")}, []string{"z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			records := map[string]peering.PeerRecord{"a": member(0, "group"), "d": member(0, "group")}
+			maps.Copy(records, c.others)
+			var acting []string
+			for _, identity := range slices.Sorted(maps.Keys(records)) {
+				own := records[identity]
+				self := peering.Self{Identity: identity, Priority: own.Priority, Group: own.Group, Elects: true}
+				if !peering.JudgeRecords(self, records, testTime).IsPaused() {
+					acting = append(acting, identity)
+				}
+			}
+			if delta := cmp.Diff(c.acts, acting); delta != "" {
+				t.Errorf("the wrong operators act, -want, +got:\n%s", delta)
+			}
+		})
 	}
 }
 

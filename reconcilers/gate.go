@@ -2,7 +2,6 @@ package reconcilers
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -210,8 +209,8 @@ func (g *Gate) hasPermission() bool {
 	return !g.isPermissionExpired && !hasPassed(g.permittedUntil)
 }
 
-// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects. The
-// context belongs to the work that writes.
+// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects.
+// The context belongs to the work that writes.
 func (g *Gate) mayWrite(ctx context.Context, namespace string) bool {
 	if g == nil {
 		return true
@@ -229,9 +228,13 @@ func (g *Gate) mayWriteRange(of shards.Range) bool {
 		return g.RangeGate(of.Index).hasPermission()
 	}
 	g.mu.Lock()
-	parts := slices.Collect(maps.Values(g.rangeGates))
-	g.mu.Unlock()
-	return !slices.ContainsFunc(parts, func(part *Gate) bool { return !part.hasPermission() && part.Busy() > 0 })
+	defer g.mu.Unlock()
+	for _, part := range g.rangeGates {
+		if !part.hasPermission() && part.Busy() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Open reports whether new work may start.

@@ -80,7 +80,7 @@ func (o *operator) Start(ctx context.Context) error {
 	own.metrics.AddSource(own.emitStates)
 	defer own.metrics.RemoveStates()
 	own.options.Journal.SetLive(own)
-	own.options.Ranges.SetLoad(own.currentLoad)
+	own.options.Ranges.BeginRun(own.currentLoad, ctx.Done())
 	own.running.Store(true)
 	defer own.running.Store(false)
 	own.log.Info("Operator started", own.options.StartLogValues...)

@@ -91,8 +91,8 @@ type Options struct {
 	StartExtraWork func(ctx context.Context) (rest func())
 	// Gate pauses the operator; a nil Gate is always open.
 	Gate *Gate
-	// Ranges are those of this process, if the replicas of the operator share the objects. Each has a gate of its own in
-	// Gate, which is set then. Nil means all objects.
+	// Ranges are those of this process, if the replicas of the operator share the objects. Each has a gate of its own
+	// in Gate, which is set then. Nil means all objects.
 	Ranges *shards.OwnRanges
 	// Standby returns why the Gate is closed, unless a peer has closed it: then, and while it is open, it returns "".
 	Standby func() string
@@ -170,7 +170,8 @@ func (o Options) hasIndices(selector discovery.Selector) bool {
 	})
 }
 
-// wholeIndices returns the handlers that fill an index of all objects. Others fill one of the objects in the own ranges.
+// wholeIndices returns the handlers that fill an index of all objects. Others fill one of the objects in the own
+// ranges.
 func (o Options) wholeIndices(all []*adapters.HandlerChain) (found []*adapters.HandlerChain) {
 	for _, h := range all {
 		if o.indexesAll(h.Description) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
@@ -308,7 +307,7 @@ func (o *operator) rangesFor(all []*adapters.HandlerChain) (watched []shards.Ran
 	var needsOwn, needsAll bool
 	for _, h := range all {
 		needsOwn = needsOwn || !h.Description.NeedsAllObjects()
-		needsAll = needsAll || h.Description.Family == handlers.Parent
+		needsAll = needsAll || h.Description.WatchesChildren()
 	}
 	if needsOwn {
 		watched = own

@@ -63,8 +63,10 @@ func newReplica(t *testing.T, server *memapi.Server, held ...int) *replica {
 	stop := operateAll(t, server, reconcilers.Options{
 		Gate: r.gate, Ranges: &shards.OwnRanges{Count: rangeCount, Held: r.held}, Health: r.state,
 	},
-		registrationFor(t, "configmaps", &handlers.Handler{ID: "create", Reason: cause.Create, Call: r.count("create")}),
-		registrationFor(t, "configmaps", &handlers.Handler{ID: "update", Reason: cause.Update, Call: r.count("update")}),
+		registrationFor(t, "configmaps",
+			&handlers.Handler{ID: "create", Reason: cause.Create, Call: r.count("create")}),
+		registrationFor(t, "configmaps",
+			&handlers.Handler{ID: "update", Reason: cause.Update, Call: r.count("update")}),
 		registrationFor(t, "configmaps", &handlers.Handler{ID: "resume", Initial: true, Call: r.count("resume")}),
 		registrationFor(t, "configmaps", daemon("daemon", handlers.BackgroundOptions{}, r.runDaemon)),
 		registrationFor(t, "configmaps", index("all", r.all, false)),
@@ -230,8 +232,8 @@ func TestSharedObjects(t *testing.T) {
 	}
 }
 
-// TestFenceOfRange shows that a handler of a lost range cannot write, also with a context of its own, and that the other
-// ranges go on.
+// TestFenceOfRange shows that a handler of a lost range cannot write, also with a context of its own, and that the
+// other ranges go on.
 func TestFenceOfRange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

@@ -1,7 +1,6 @@
 package sharding
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The bytes of a Lease in a list as JSON, with the fields that the API server adds.
+// The bytes of a Lease in a list, with the fields that the API server adds.
 var (
 	rangeBytes   = sizeOf(write{name: "my-operator.example.org-684888c0-range-1000-123"})
 	replicaBytes = sizeOf(write{name: "my-operator.example.org-684888c0-replica-0e51c77ac4c9",
@@ -33,8 +32,7 @@ func sizeOf(w write) int {
 		}},
 	}}
 	w.apply(object, digest("my-operator.example.org-684888c0", 8))
-	text, _ := json.Marshal(object)
-	return len(text)
+	return object.Size() // as protobuf
 }
 
 // replaceReplicas lets replicas die, end and start at random: each lives for this long on average.

@@ -124,7 +124,7 @@ func TestEdits(t *testing.T) {
 					// A replica without a connection does not notice the edit.
 					a.mode.Store(mode)
 					tc.edit(g)
-					g.pass(3 * time.Minute)
+					g.pass(2 * time.Minute)
 					want := []int{1, 1, 2}
 					if mode != works {
 						want = []int{2, 2}

@@ -65,6 +65,13 @@ func (g *rangeGate) AllowWritesUntil(until time.Time) {
 	g.group.checkRange(g)
 }
 
+// writableUntil returns the end of the permission to write.
+func (g *rangeGate) writableUntil() time.Time {
+	g.group.mu.Lock()
+	defer g.group.mu.Unlock()
+	return g.until
+}
+
 func (g *rangeGate) Busy() int {
 	g.group.mu.Lock()
 	defer g.group.mu.Unlock()
@@ -100,7 +107,8 @@ type replica struct {
 	mode      atomic.Int32
 	gates     []*rangeGate
 	announced []int
-	stop      func()
+	exit      func() // begins the end of the process, while handlers may still run
+	stop      func() // ends the process
 	killed    bool // its process does not exist any more
 
 	mu    sync.Mutex
@@ -224,7 +232,9 @@ func (g *group) start(name string, count int) *replica {
 		r.lines = append(r.lines, line)
 	}, funcr.Options{})
 	ctx, cancel := context.WithCancel(logf.IntoContext(g.t.Context(), log))
-	run, done := r.sharding.Begin(ctx), make(chan struct{})
+	exiting := make(chan struct{})
+	r.exit = sync.OnceFunc(func() { close(exiting) })
+	run, done := r.sharding.Begin(ctx, exiting), make(chan struct{})
 	go func() { defer close(done); run() }()
 	r.stop = sync.OnceFunc(func() { cancel(); <-done })
 	g.mu.Lock()

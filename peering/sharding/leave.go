@@ -7,19 +7,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// leave gives back all ranges, and removes the Lease of the replica. What still has running attempts is kept: its Lease
-// must end by itself.
-func (s *Sharding) leave(ctx context.Context) {
+// leave gives back all ranges, and removes the Lease of the replica. It renews the Lease as long as handlers may run.
+// What still has running attempts after them is kept: its Lease must end by itself.
+func (s *Sharding) leave(ctx context.Context, returned <-chan struct{}) {
 	s.core.isEnding = true
-	deadline := time.Now().Add(leaseDuration)
+	var deadline time.Time // zero while handlers may run
 	for failures := 0; ; {
 		_, err := s.tick(ctx)
 		if err != nil {
 			failures++
 		}
+		if deadline.IsZero() && isClosed(returned) {
+			failures, deadline = 0, time.Now().Add(leaseDuration)
+		}
 		isDone := err == nil && !s.core.holdsAny()
 		// Without an answer, it does not wait, unless attempts are running.
-		if isDone || !time.Now().Before(deadline) || failures > 1 && s.core.nextIdle() == nil {
+		isOver := !deadline.IsZero() && (!time.Now().Before(deadline) || failures > 1 && s.core.nextIdle() == nil)
+		if isDone || isOver {
 			break
 		}
 		s.wait(ctx, tickPeriod/2)
@@ -30,6 +34,16 @@ func (s *Sharding) leave(ctx context.Context) {
 	}
 	if err := s.removeSelf(ctx); err != nil {
 		s.log.Info("Could not remove the Lease of this replica; it ends by itself", "reason", err.Error())
+	}
+}
+
+// isClosed reports whether the channel is closed.
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
 	}
 }
 

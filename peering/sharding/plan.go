@@ -206,7 +206,10 @@ func (c *core) planFree(most int, now time.Time) (all []write) {
 	slices.SortFunc(free, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
 	for n, i := range free {
 		shown := c.shown[i].lease
-		isChosen := order[i]%uint64(max(c.live, 1)) < 2 //nolint:gosec // it is positive
+		// About four replicas do that at first, and more of them with each second.
+		late := c.view.requested.Sub(c.shown[i].ownerless) - leaseDuration
+		chosen := uint64(4) << (2 * min(max(late/time.Second, 0), 10))
+		isChosen := order[i]%uint64(max(c.live, 1)) < chosen //nolint:gosec // it is positive
 		switch {
 		case n < most:
 			all = append(all, c.planAcquisition(i))

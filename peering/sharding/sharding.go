@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
@@ -90,6 +91,8 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 	// The number of requests is limited by the ticks. A limit by time would delay renewals behind other writes.
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
+	// Lists of many Leases are smaller as protobuf.
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	leases, err := coordinationv1client.NewForConfigAndClient(config, http)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of Lease %s: %w", o.Lease, err)
@@ -101,22 +104,32 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 }
 
 // Begin marks the start: from now on, [Sharding.CheckReady] fails until the state is known. It returns a function that
-// shares the ranges until the context ends, and then leaves those of this process.
-func (s *Sharding) Begin(ctx context.Context) (run func()) {
+// shares the ranges until the process exits or the context ends. Then it leaves each range as soon as it is idle. The
+// context ends when all handlers have returned. A nil channel never closes.
+func (s *Sharding) Begin(ctx context.Context, exiting <-chan struct{}) (run func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun, s.log = true, logf.FromContext(ctx).WithValues("lease", s.options.Lease.String())
 	s.core.log = s.log
-	return func() { s.run(ctx) }
+	return func() { s.run(ctx, exiting) }
 }
 
-// run shares the ranges until the context ends.
-func (s *Sharding) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		again, _ := s.tick(ctx)
-		s.wait(ctx, s.core.nextDelay(time.Now(), again, randomDelay))
+// run shares the ranges until the process exits or the context ends, and then leaves them.
+func (s *Sharding) run(ctx context.Context, exiting <-chan struct{}) {
+	sharing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-sharing.Done():
+		case <-exiting:
+			cancel()
+		}
+	}()
+	for sharing.Err() == nil {
+		again, _ := s.tick(sharing)
+		s.wait(sharing, s.core.nextDelay(time.Now(), again, randomDelay))
 	}
-	s.leave(context.WithoutCancel(ctx))
+	s.leave(context.WithoutCancel(ctx), ctx.Done())
 }
 
 // tick lists all Leases, and makes the writes that are due. It returns true if another replica was faster in acquiring

@@ -47,6 +47,35 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
+// TestExit shows that a process that exits leaves its idle ranges at once, and keeps its Lease for a range with a running
+// handler until that has returned.
+func TestExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a := g.start("a", 4)
+		g.pass(30 * time.Second)
+		b := g.start("b", 4)
+		g.pass(10 * time.Second)
+		g.requireOpen("each replica has its share", 2, 2)
+		busy := a.gates[a.sharding.Status().Open[0]]
+		busy.work(1)
+		a.exit()
+		g.pass(time.Minute)
+		g.requireOpen("the other replica gets the idle range, and not the busy one, whose handler may still write", 3)
+		if until := time.Until(busy.writableUntil()); until < time.Second {
+			t.Errorf("the permission to write of the running handler ends in %s, want it to be extended", until)
+		}
+		busy.work(0)
+		g.pass(5 * time.Second)
+		g.requireOpen("the last range follows when its handler has returned", 4)
+		a.stop()
+		if got := len(b.sharding.Status().Replicas); got != 1 {
+			t.Errorf("%d replicas are shown, want only the one that is left", got)
+		}
+	})
+}
+
 // TestLateReplica shows that the ranges of a killed replica do not wait for a replica that has started after the kill,
 // and has not observed the Leases for long enough: the other one, which holds its share already, releases them for it.
 func TestLateReplica(t *testing.T) {

@@ -42,6 +42,9 @@ func (h *Handler) IsForChildren(watched *Handler) bool {
 	return h.Family == Child && watched.Family == Parent && h.ParentHandler == watched
 }
 
+// WatchesChildren reports whether the handler makes the operator watch a kind of children.
+func (h *Handler) WatchesChildren() bool { return h.Family == Parent }
+
 // NeedsAllObjects reports whether the handler needs the objects of all ranges, if the replicas of the operator share
 // the objects: an index does, and so does a handler that watches children, because a child and its parent are seldom in
 // the same range.

@@ -127,8 +127,10 @@ func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry
-	for _, scope := range []memory.KindScope{{Resource: pods, Namespace: "a"}, {Resource: pods}, {Resource: jobs, Namespace: "b"},
-		{Resource: pods, Namespace: "a", Range: shards.Range{Index: 1, Count: 2}}} {
+	for _, scope := range []memory.KindScope{
+		{Resource: pods, Namespace: "a"}, {Resource: pods}, {Resource: jobs, Namespace: "b"},
+		{Resource: pods, Namespace: "a", Range: shards.Range{Index: 1, Count: 2}},
+	} {
 		if first, again := all.MemoryOf(scope), all.MemoryOf(scope); first.Objects != again.Objects {
 			t.Errorf("%s has two memories", scope)
 		}
@@ -147,7 +149,9 @@ func TestNamespacesOfAResource(t *testing.T) {
 	if d := cmp.Diff([]string{"pods", "pods in a range 1/2"}, names()); d != "" {
 		t.Errorf("scopes of pods after a drop: -want, +got:\n%s", d)
 	}
-	for want, scope := range map[string]memory.KindScope{"jobs.batch": {Resource: jobs}, "pods in a": {Resource: pods, Namespace: "a"}} {
+	for want, scope := range map[string]memory.KindScope{
+		"jobs.batch": {Resource: jobs}, "pods in a": {Resource: pods, Namespace: "a"},
+	} {
 		if got := scope.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -13,7 +13,13 @@ type OwnRanges struct {
 	// Held has the indexes of the ranges of this process. Their gates may be closed for a while.
 	Held *live.Set[int]
 
-	load atomic.Pointer[func() (objects, unfinished int)]
+	running atomic.Pointer[running] // nil before the operator runs
+}
+
+// running is the operator that runs.
+type running struct {
+	load    func() (objects, unfinished int)
+	exiting <-chan struct{}
 }
 
 // Current returns the ranges of this process, and a channel that is closed with the next change. Without OwnRanges, it
@@ -29,18 +35,27 @@ func (o *OwnRanges) Current() (ranges []Range, changed <-chan struct{}) {
 	return ranges, changed
 }
 
-// SetLoad sets the source of [OwnRanges.Load]. It does nothing without OwnRanges.
-func (o *OwnRanges) SetLoad(load func() (objects, unfinished int)) {
+// BeginRun sets the source of [OwnRanges.Load], and the channel that is closed when the operator exits. It does nothing
+// without OwnRanges.
+func (o *OwnRanges) BeginRun(load func() (objects, unfinished int), exiting <-chan struct{}) {
 	if o != nil {
-		o.load.Store(&load)
+		o.running.Store(&running{load, exiting})
 	}
 }
 
 // Load returns the number of objects that this process has handled, and how many changes are unfinished. Both are zero
 // before the operator runs.
 func (o *OwnRanges) Load() (objects, unfinished int) {
-	if load := o.load.Load(); load != nil {
-		return (*load)()
+	if r := o.running.Load(); r != nil {
+		return r.load()
 	}
 	return 0, 0
+}
+
+// Exiting returns a channel that is closed when the operator exits; nil before it runs.
+func (o *OwnRanges) Exiting() <-chan struct{} {
+	if r := o.running.Load(); r != nil {
+		return r.exiting
+	}
+	return nil
 }

@@ -211,9 +211,7 @@ func (c *Coordination) connectPeering(
 	// Peers wait for the running attempts of this operator, so its record contains their number.
 	member := by.ResolvedPeering.AsMember()
 	member.Busy, member.Idle, member.LeaseDecides = options.Gate.Busy, options.Gate.Idle, c.Elects(by)
-	if by.IsSharded() {
-		member.Self.Group = c.leaseOf(by).String() // the replicas do not pause for each other
-	}
+	member.Self.Group = c.replicaGroup(by)
 	// An operator that elects the leader by its peers must not lead without a peering object, so the object is
 	// mandatory. Both the engine's gate and the lock follow the membership.
 	if c.lock != nil {
@@ -258,13 +256,10 @@ func (c *Coordination) connectPeering(
 	}
 	// The search for peers starts with the operator and ends after the last handler.
 	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
-	switch {
-	case by.IsSharded():
-		return nil, c.connectSharding(m, options, by)
-	case c.Elects(by):
+	if c.Elects(by) {
 		return nil, c.addElection(m, options, combined, by, present, peers)
 	}
-	return nil, nil
+	return nil, c.connectSharding(m, options, by)
 }
 
 // attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the

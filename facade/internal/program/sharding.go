@@ -36,9 +36,21 @@ func (c *Coordination) checkSharding(by CoordinationSettings) error {
 // CurrentSharding returns the part of this process in the sharing of objects, or nil.
 func (c *Coordination) CurrentSharding() *sharding.Sharding { return c.currentSharding.Load() }
 
+// replicaGroup returns the name by which the replicas of a sharded operator recognize each other among their peers, and
+// "" for other operators. Replicas do not pause for each other.
+func (c *Coordination) replicaGroup(by CoordinationSettings) string {
+	if !by.IsSharded() {
+		return ""
+	}
+	return c.leaseOf(by).String()
+}
+
 // connectSharding makes the operator share the objects with its replicas: the options get the ranges, and a part that
-// runs beside the operator. The gate of the operator exists.
+// runs beside the operator. The gate of the operator exists. It does nothing for an operator that is not sharded.
 func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
+	if !by.IsSharded() {
+		return nil
+	}
 	own := &shards.OwnRanges{Count: by.Shards, Held: live.NewSet[int]()}
 	gate := options.Gate
 	member, err := sharding.New(m.GetConfig(), m.GetHTTPClient(), sharding.Options{
@@ -63,17 +75,13 @@ func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Opti
 		return err
 	}
 	options.Ranges, options.Standby = own, member.DescribeStandby
-	begin := member.Begin
-	if !c.HasOwnManager {
-		begin = func(ctx context.Context) (run func()) {
-			if electsLeader() {
-				logging.Warn(logf.FromContext(ctx), "The manager elects a leader, so only this replica takes part in "+
-					"sharing the objects: disable LeaderElection of the manager", "operator", c.Operator)
-			}
-			return member.Begin(ctx)
+	options.StartExtraWork = combineBackground(options.StartExtraWork, func(ctx context.Context) (run func()) {
+		if !c.HasOwnManager && electsLeader() {
+			logging.Warn(logf.FromContext(ctx), "The manager elects a leader, so only this replica takes part in "+
+				"sharing the objects: disable LeaderElection of the manager", "operator", c.Operator)
 		}
-	}
-	options.StartExtraWork = combineBackground(options.StartExtraWork, begin)
+		return member.Begin(ctx, own.Exiting())
+	})
 	c.currentSharding.Store(member)
 	return nil
 }

@@ -40,8 +40,8 @@ var (
 )
 
 // Controller handles the objects of one resource in one scope: one namespace, or the whole cluster, and there one range
-// of the objects, or all of them. It has its own cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the
-// time between two restarts.
+// of the objects, or all of them. It has its own cache and queue. [Controller.runWithRestarts] restarts it after a
+// failure; "one run" in the comments below is the time between two restarts.
 type Controller struct {
 	deps *Dependencies
 	// turn is the period in which this controller may act; a pause or a new leader ends it.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
@@ -25,14 +24,16 @@ func groupHandlers(ranges *shards.OwnRanges, own []*adapters.HandlerChain) (grou
 		switch {
 		case !h.Description.NeedsAllObjects():
 			ranged = append(ranged, h)
-		case h.Description.Family == handlers.Indexing:
-			indices = append(indices, h)
-		default:
+		case h.Description.WatchesChildren():
 			parents = append(parents, h)
+		default:
+			indices = append(indices, h)
 		}
 	}
 	for _, group := range []handlerGroup{
-		{handlers: parents, hasNoIndices: true}, {handlers: indices, indexing: true}, {handlers: ranged, ranges: ranges},
+		{handlers: parents, hasNoIndices: true},
+		{handlers: indices, indexing: true},
+		{handlers: ranged, ranges: ranges},
 	} {
 		if len(group.handlers) > 0 {
 			groups = append(groups, group)
