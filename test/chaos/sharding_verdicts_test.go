@@ -231,15 +231,17 @@ func (h *sharedHistory) gaps() map[int]gap {
 }
 
 // ownerless returns the longest time between a release of a range, or the kill of its holder, and its next
-// acquisition. What began before a restart of the API server counts from its end.
+// acquisition. It counts from the last disturbance that began meanwhile, because who would have taken the range may be
+// disturbed, and from the end of a restart of the API server.
 func (h *sharedHistory) ownerless() (longest time.Duration) {
-	killed, restarted := map[string]time.Duration{}, []time.Duration{}
+	killed, resets := map[string]time.Duration{}, []time.Duration{}
 	for _, e := range h.events {
 		switch {
 		case e.Kind == "killed":
 			killed[e.By] = e.at
-		case e.Kind == "healed" && e.By == serverIdentity:
-			restarted = append(restarted, e.at)
+		case slices.Contains([]string{stepKill, stepFreeze, stepHold, stepCut}, e.Kind),
+			e.Kind == "healed" && e.By == serverIdentity:
+			resets = append(resets, e.at)
 		}
 	}
 	holders, free := map[int]string{}, map[int]time.Duration{}
@@ -256,9 +258,9 @@ func (h *sharedHistory) ownerless() (longest time.Duration) {
 		case w.holder == "" && !isFree:
 			free[w.shard] = at
 		case w.holder != "" && isFree:
-			for _, end := range restarted {
-				if end < at {
-					from = max(from, end)
+			for _, reset := range resets {
+				if reset < at {
+					from = max(from, reset)
 				}
 			}
 			longest = max(longest, at-from)
