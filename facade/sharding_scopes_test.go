@@ -98,7 +98,8 @@ func TestShardedScopes(t *testing.T) {
 			}
 			created = append(created, node.Name)
 			for _, namespace := range []string{"a", "b", "other"} {
-				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("c-", n)}}
+				object := &corev1.ConfigMap{}
+				object.Namespace, object.Name = namespace, fmt.Sprint("c-", n)
 				if err := c.Create(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}

@@ -6,8 +6,8 @@
 // once. A seed determines the history. The short form is a part of make test-all; make explore NAME=chaos plays for
 // longer, and with genuine Kopf among the five. With CHAOS_HISTORY=FILE, the whole history is there afterwards.
 //
-// sharding_test.go has replicas of one operator that share the objects, with an API server that restarts. Its short form
-// is a part of make test-all, too; make explore NAME=sharding plays for longer, with 3,000 objects.
+// sharding_test.go has replicas of one operator that share the objects, with an API server that restarts. The short
+// form is a part of make test-all, too; make explore NAME=sharding plays for longer, with 3,000 objects.
 //
 // Neighbours: the tests of package peering have the same turbulence on virtual time; test/interop has operators of
 // Kopf.

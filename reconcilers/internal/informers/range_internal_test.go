@@ -51,7 +51,6 @@ func TestWatchOfRange(t *testing.T) {
 	}
 	want := []string{"ADDED 1", "BOOKMARK 2", "BOOKMARK 3", "BOOKMARK 5", "MODIFIED 6"}
 	if diff := cmp.Diff(want, got); diff != "" || calls != 3 {
-		t.Errorf("the events of the range, and the versions of others, with %d calls for foreign objects: -want, +got:\n%s",
-			calls, diff)
+		t.Errorf("want the events of the range and the versions of others, got %d calls for others:\n%s", calls, diff)
 	}
 }
