@@ -18,11 +18,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// callsOfReplicas counts calls of handlers by what they were called for.
+// callsOfReplicas counts calls of handlers by their objects and children.
 type callsOfReplicas struct {
 	mu    sync.Mutex
 	calls map[string]int
-	by    map[string][]string // the replicas by what was called
+	by    map[string][]string // the objects and children by replica
 }
 
 func (c *callsOfReplicas) add(replica, what string) {
@@ -32,7 +32,7 @@ func (c *callsOfReplicas) add(replica, what string) {
 	c.by[replica] = append(c.by[replica], what)
 }
 
-// take returns what was not called once, and the number of replicas that were called.
+// take returns the objects and children without exactly one call, and the number of replicas with calls.
 func (c *callsOfReplicas) take(want []string) (wrong []string, replicas int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -76,7 +76,7 @@ func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
 	}
 	isTouch := w.before != nil && versionOf(r.own) == w.before.version
 	switch {
-	case isTouch: // nobody else has written it: what it waited for remains
+	case isTouch: // no other process has written it: a wait goes on
 	case now.Before(c.nobodyUntil), w.before != nil && w.before.isReleased():
 		r.opens = time.Time{}
 	case w.before == nil:

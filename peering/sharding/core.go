@@ -66,7 +66,7 @@ func versionOf(l *lease) string {
 	return l.version
 }
 
-// sighting is what is known about the Lease of a replica.
+// sighting is the state of a replica's Lease in the lists so far.
 type sighting struct {
 	version string    // "" without a Lease
 	since   time.Time // when a list has first shown this version
@@ -91,7 +91,7 @@ type core struct {
 	log  logr.Logger
 	view view
 
-	isRenewed, isLayoutDone, isRangesDone, isCleaned bool // what was planned since the last list
+	isRenewed, isLayoutDone, isRangesDone, isCleaned bool // planned since the last list
 
 	self        *lease    // the own Lease as last known; nil without one
 	renewed     time.Time // when the list was requested that preceded the last confirmed renewal
@@ -154,7 +154,7 @@ func hasPassed(t, now time.Time) bool {
 
 // writableUntil returns the end of the permission to write. It counts from when the list was requested that preceded
 // the last confirmed renewal: a process that does not get lists does not notice when it loses a range. It also ends
-// before the layout can be taken, which nobody may be able to renew.
+// before the layout can be taken, as no replica may be able to renew it.
 func (c *core) writableUntil() time.Time {
 	renewal := resourcelock.LeaderElectionRecord{LeaseDurationSeconds: int(leaseDuration / time.Second)}
 	layout := resourcelock.LeaderElectionRecord{LeaseDurationSeconds: int(layoutDuration / time.Second)}

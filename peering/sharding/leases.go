@@ -96,7 +96,7 @@ func digest(text string, size int) string {
 	return hex.EncodeToString(sum[:size])
 }
 
-// parseView sorts the Leases of a list by what they stand for. Leases with other names are ignored.
+// parseView sorts the Leases of a list into the layout, replicas and ranges. Leases with other names are ignored.
 func (n names) parseView(items []coordinationv1.Lease) view {
 	v := view{replicas: map[string]*lease{}, ranges: make([]*lease, n.shards)}
 	owners := map[string]string{} // many ranges have the same holder

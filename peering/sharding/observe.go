@@ -79,7 +79,7 @@ func (c *core) observeReplicas(isChanged bool) bool {
 			continue
 		}
 		c.isFirst = c.isFirst && c.Identity < one.holder
-		// A replica that may be dead does not get a share: nobody else could take its share before it is dead.
+		// A replica that may be dead does not get a share: no other replica could take its share before it is dead.
 		if c.view.requested.Sub(s.since) < silence {
 			c.live++
 		} else if dies := s.since.Add(one.duration()); c.nextDeath.IsZero() || dies.Before(c.nextDeath) {
@@ -107,7 +107,7 @@ func (c *core) observeReplicas(isChanged bool) bool {
 	return true
 }
 
-// sight returns what is known about a replica after a list that shows this version, and whether the list before had
+// sight returns the state of a replica after a list that shows this version, and whether the list before had
 // its Lease, too.
 func (c *core) sight(name, version string, duration time.Duration) (s sighting, isKnown bool) {
 	s, isKnown = c.sightings[name]

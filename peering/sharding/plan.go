@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// writeKind is what a write is for.
+// writeKind is the purpose of a write.
 type writeKind int
 
 const (
@@ -107,7 +107,7 @@ func (c *core) planLayout(now time.Time) (w write, due bool) {
 	}, due
 }
 
-// isLayoutAbandoned reports whether nobody acts by the present layout of others. The list shows it and the replicas at
+// isLayoutAbandoned reports whether no process acts by the present layout of others. The list shows it and the replicas at
 // the same time, and each replica writes it before it acts.
 func (c *core) isLayoutAbandoned() bool {
 	l := c.view.layout

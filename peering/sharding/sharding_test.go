@@ -21,7 +21,7 @@ func TestReplicas(t *testing.T) {
 		g.requireOpen("all ranges wait at the same time", 8, 8)
 		c := g.start("c", count)
 		g.pass(10 * time.Second)
-		g.requireOpen("a third replica gets what is above the limit of the others", 4, 6, 6)
+		g.requireOpen("a third replica gets the ranges above the limit of the others", 4, 6, 6)
 		if gap := g.longestGap(); gap > 5*time.Second {
 			t.Errorf("a range was without an owner for %s while it moved, want a few seconds", gap)
 		}

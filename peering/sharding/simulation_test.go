@@ -37,7 +37,7 @@ type simulation struct {
 	ideal map[*simulatedReplica]int
 }
 
-// coverage is what is known about the open gates of one range.
+// coverage is the history of the open gates of one range.
 type coverage struct {
 	gates []*simulatedGate // that are not closed
 	owner *simulatedReplica
@@ -76,7 +76,7 @@ func (g *simulatedGate) acts() bool {
 	return g.isOpen && !g.replica.isDead && g.replica.local().Before(g.until)
 }
 
-// coverage returns what is known about the range of the gate.
+// coverage returns the history of the range of the gate.
 func (g *simulatedGate) coverage() *coverage {
 	return &g.replica.s.served[len(g.replica.gates)][g.index]
 }
@@ -269,7 +269,7 @@ func (s *simulation) end(r *simulatedReplica) {
 	s.leaveIdeal(r)
 }
 
-// joinIdeal counts the least possible number of moves when a replica starts: what is above the limit.
+// joinIdeal counts the least possible number of moves when a replica starts: the ranges above the limit.
 func (s *simulation) joinIdeal(r *simulatedReplica) {
 	s.ideal[r] = 0
 	if len(s.ideal) == 1 {
@@ -285,7 +285,7 @@ func (s *simulation) joinIdeal(r *simulatedReplica) {
 	s.spreadIdeal(surplus)
 }
 
-// leaveIdeal counts the least possible number of moves when a replica ends: what it had.
+// leaveIdeal counts the least possible number of moves when a replica ends: its ranges.
 func (s *simulation) leaveIdeal(r *simulatedReplica) {
 	orphans := s.ideal[r]
 	delete(s.ideal, r)

@@ -21,6 +21,8 @@ func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !strings.Contains(request.URL.Path, "/clusterkopfpeerings") && !strings.Contains(request.URL.Path, "/leases") {
 		return w.next.RoundTrip(request)
 	}
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", "application/json") // and not protobuf
 	if request.Body != nil {
 		body, err := io.ReadAll(request.Body)
 		_ = request.Body.Close()
@@ -28,7 +30,6 @@ func (w wrongClock) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		body = shiftTimes(body, w.offset)
-		request = request.Clone(request.Context())
 		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}

@@ -55,7 +55,7 @@ func startAPIServer(t *testing.T, gates ...string) *apiServer {
 	server.CertDir = folder // the certificates of users stay valid when the API server is started again
 	s.auditFile = filepath.Join(folder, "audit.log")
 	// The API server ends only when the watches have ended, which takes as long as a request may.
-	server.Configure().Append("feature-gates", gates...).Set("request-timeout", "5s").
+	server.Configure().Append("feature-gates", gates...).Set("request-timeout", "10s").
 		Set("audit-policy-file", policy).Set("audit-log-path", s.auditFile).Set("audit-log-maxsize", "100000")
 	s.must(os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	t.Cleanup(func() { _ = s.environment.Stop() })
@@ -104,7 +104,7 @@ type auditedWrite struct {
 	version  int    // the resourceVersion, which is comparable across kinds here
 	holder   string // of a Lease: the process
 	shard    int    // of a Lease: the range; negative for others
-	mark     string // of an object: what a handler has written
+	mark     string // of an object: the text that a handler has written
 	received time.Time
 	at       time.Time
 }
@@ -167,12 +167,12 @@ func (s *apiServer) writes() (all []auditedWrite) {
 }
 
 // changes returns spec.change of all objects.
-func (s *apiServer) changes(ctx context.Context) map[string]int64 {
-	s.t.Helper()
+func (s *apiServer) changes(ctx context.Context) (map[string]int64, error) {
+	objects, err := s.list(ctx)
 	last := map[string]int64{}
-	for _, one := range s.list(ctx) {
+	for _, one := range objects {
 		spec, _ := one.Object["spec"].(map[string]any)
 		last[one.GetName()], _ = spec["change"].(int64)
 	}
-	return last
+	return last, err
 }

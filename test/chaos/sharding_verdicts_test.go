@@ -16,7 +16,7 @@ type sharedHistory struct {
 	writes    []auditedWrite // in their order
 }
 
-// judge fails for what must not happen, and prints the figures.
+// judge fails the test if a rule was broken, and prints the figures.
 func (r *sharedRun) judge(writes []auditedWrite) {
 	r.t.Helper()
 	marks := map[string]bool{}
@@ -52,7 +52,7 @@ func (r *sharedRun) judge(writes []auditedWrite) {
 		longest, raw = max(longest, g.duration), max(raw, g.whole)
 		// A begin follows after a list, and needs a processor.
 		if g.duration > sharedLease+10*time.Second {
-			r.t.Errorf("nobody began for %s in range %d, after the edit %s", g.duration, shard, g.edit)
+			r.t.Errorf("no replica began a call for %s in range %d, after the edit %s", g.duration, shard, g.edit)
 		}
 	}
 	ownerless := h.ownerless()
@@ -184,7 +184,7 @@ func (h *sharedHistory) wasInterrupted(first, second *call) bool {
 	return false
 }
 
-// gap is a time in which an edit in a range was waiting, and nobody began a call there.
+// gap is a time in which an edit in a range was waiting, and no replica began a call there.
 type gap struct {
 	edit            event
 	whole, duration time.Duration // duration counts from the last disturbance that began meanwhile
@@ -231,15 +231,17 @@ func (h *sharedHistory) gaps() map[int]gap {
 }
 
 // ownerless returns the longest time between a release of a range, or the kill of its holder, and its next
-// acquisition. What began before a restart of the API server counts from its end.
+// acquisition. It counts from the last disturbance that began meanwhile, because who would have taken the range may be
+// disturbed, and from the end of a restart of the API server.
 func (h *sharedHistory) ownerless() (longest time.Duration) {
-	killed, restarted := map[string]time.Duration{}, []time.Duration{}
+	killed, resets := map[string]time.Duration{}, []time.Duration{}
 	for _, e := range h.events {
 		switch {
 		case e.Kind == "killed":
 			killed[e.By] = e.at
-		case e.Kind == "healed" && e.By == serverIdentity:
-			restarted = append(restarted, e.at)
+		case slices.Contains([]string{stepKill, stepFreeze, stepHold, stepCut}, e.Kind),
+			e.Kind == "healed" && e.By == serverIdentity:
+			resets = append(resets, e.at)
 		}
 	}
 	holders, free := map[int]string{}, map[int]time.Duration{}
@@ -256,9 +258,9 @@ func (h *sharedHistory) ownerless() (longest time.Duration) {
 		case w.holder == "" && !isFree:
 			free[w.shard] = at
 		case w.holder != "" && isFree:
-			for _, end := range restarted {
-				if end < at {
-					from = max(from, end)
+			for _, reset := range resets {
+				if reset < at {
+					from = max(from, reset)
 				}
 			}
 			longest = max(longest, at-from)

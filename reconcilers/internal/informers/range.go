@@ -21,7 +21,7 @@ func (l *listing) isForeign(object *compact.CachedObject) bool {
 
 // rangeWatch is a watch without the objects outside of the range. Their events become bookmarks: the informer continues
 // from the last event when the watch breaks, and lists all objects again after a watch without one. Unlike that of
-// watch.Filter, its goroutine ends when the watch is stopped, even if nobody reads the next event.
+// watch.Filter, its goroutine ends when the watch is stopped, even if no caller reads the next event.
 type rangeWatch struct {
 	watch.Interface
 

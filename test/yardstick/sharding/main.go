@@ -39,7 +39,7 @@ func main() {
 
 // options are the flags.
 type options struct {
-	assets, root            string
+	assets, root, gates     string
 	objects, size           int
 	edits, handled          int
 	shards, replicas, limit int
@@ -54,6 +54,7 @@ func parse(args []string) (o options, err error) {
 	flags.IntVar(&o.shards, "shards", 16, "how many ranges")
 	flags.IntVar(&o.replicas, "replicas", 4, "how many replicas share the objects")
 	flags.IntVar(&o.limit, "workers", 2, "how many objects a replica handles at once for the throughput")
+	flags.StringVar(&o.gates, "gates", "true,false", "the `values` of the feature gate, with commas in between")
 	flags.StringVar(&o.root, "root", ".", "the `folder` of this repository")
 	flags.StringVar(&o.assets, "assets", os.Getenv("KUBEBUILDER_ASSETS"),
 		"the `folder` with etcd, kube-apiserver and kubectl: make assets prints it")

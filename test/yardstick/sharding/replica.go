@@ -27,7 +27,7 @@ import (
 // roleVariable is the environment variable that makes this program a replica: its role as JSON.
 const roleVariable = "SHARDING_REPLICA"
 
-// role is what a replica does.
+// role is the work of a replica.
 type role struct {
 	Shards  int           // 0 does not share
 	Workers int           // how many objects are handled at once

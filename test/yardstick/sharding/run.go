@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/cluster"
@@ -18,11 +19,10 @@ const userName = "yardstick-sharding"
 type trial struct {
 	options
 
-	isFiltered bool // the API server filters by ranges
-	cluster    *cluster.Cluster
-	folder     string
-	round      int // of edits
-	base       figures
+	cluster *cluster.Cluster
+	folder  string
+	round   int // of edits
+	base    figures
 }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
@@ -31,16 +31,16 @@ func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 func (o options) run(ctx context.Context) error {
 	say("%d objects of about %d bytes, %d ranges; bytes received are those of TCP; heap is after a collection",
 		o.objects, o.size, o.shards)
-	for _, isFiltered := range []bool{true, false} {
-		if err := o.runOn(ctx, isFiltered); err != nil {
+	for gate := range strings.SplitSeq(o.gates, ",") {
+		if err := o.runOn(ctx, gate); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// runOn measures on an API server with or without the feature gate.
-func (o options) runOn(ctx context.Context, isFiltered bool) (err error) {
+// runOn measures on an API server with a value of the feature gate.
+func (o options) runOn(ctx context.Context, gate string) (err error) {
 	folder, err := os.MkdirTemp("", "yardstick-sharding-*")
 	if err != nil {
 		return fmt.Errorf("making a folder for logs: %w", err)
@@ -48,11 +48,11 @@ func (o options) runOn(ctx context.Context, isFiltered bool) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	watching, end := context.WithCancel(ctx)
 	defer end()
-	t := &trial{options: o, isFiltered: isFiltered, folder: folder}
+	t := &trial{options: o, folder: folder}
 	t.cluster, err = cluster.Start(watching, cluster.Options{
 		Assets: o.assets, CRD: filepath.Join(o.root, "config", "crd", "kopfexamples.yaml"), Folder: folder,
 		Users: []string{userName}, Progress: os.Stderr,
-		FeatureGates: []string{fmt.Sprintf("ShardedListAndWatch=%t", isFiltered)},
+		FeatureGates: []string{"ShardedListAndWatch=" + gate},
 	})
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (o options) runOn(ctx context.Context, isFiltered bool) (err error) {
 		end() // otherwise the API server waits for the watches
 		err = errors.Join(err, t.cluster.Stop())
 	}()
-	say("\n== kube-apiserver with ShardedListAndWatch=%t", isFiltered)
+	say("\n== kube-apiserver with ShardedListAndWatch=%s", gate)
 	if err := t.createObjects(ctx); err != nil {
 		return err
 	}
