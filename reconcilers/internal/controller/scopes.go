@@ -133,11 +133,11 @@ func (s *scopeControllers) scopesIn(names []string, ranges []shards.Range) (scop
 
 // adjustControllers stops the controllers of removed scopes, and starts those of new ones.
 func (s *scopeControllers) adjustControllers(ctx context.Context, scopes []memory.KindScope) {
-	// Memory without a running controller belongs to a scope that was removed during a pause. An indexing replica must
-	// not touch it.
+	// Memory without a running controller belongs to a scope that was removed during a pause. A replica that only fills
+	// indices must not touch it.
 	for _, scope := range s.deps.Memory.ScopesOf(s.resource.GroupResource()) {
 		_, known := s.byScope[scope]
-		isOwn := !s.indexing && scope.Range.IsWhole() == (s.ranges == nil)
+		isOwn := (!s.indexing || s.deps.Ranges != nil) && scope.Range.IsWhole() == (s.ranges == nil)
 		if isOwn && !known && !slices.Contains(scopes, scope) {
 			s.forgetScope(scope) // removed while no controller was running
 		}
