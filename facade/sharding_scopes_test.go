@@ -109,7 +109,7 @@ func TestShardedScopes(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if wrong, replicas := seen.take(created); len(wrong) > 0 || replicas != 3 {
+		if wrong, replicas := seen.take(created); len(wrong) > 0 || replicas < 2 {
 			t.Errorf("after creations, %d replicas were called; not called once: %q", replicas, wrong)
 		}
 		edit := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"edited":"yes"}}}`))
@@ -125,7 +125,7 @@ func TestShardedScopes(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if wrong, replicas := seen.take(children); len(wrong) > 0 || replicas != 3 {
+		if wrong, replicas := seen.take(children); len(wrong) > 0 || replicas < 2 {
 			t.Errorf("after edits of children, %d replicas were called; not called once: %q", replicas, wrong)
 		}
 		var restored corev1.SecretList

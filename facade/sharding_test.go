@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -199,12 +200,15 @@ func TestChildrenOfSharedObjects(t *testing.T) {
 func TestPeersOfSharedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShared(t)
-		names := []string{"w1"}
+		var names []string
 		for n := range 20 {
 			name := fmt.Sprint("more-", n)
 			names = append(names, name)
 			s.server.Put(widgetResource, map[string]any{
-				"metadata": map[string]any{"name": name, "namespace": "ns"}, "spec": map[string]any{"size": int64(1)},
+				"metadata": map[string]any{
+					"name": name, "namespace": "ns", "uid": fmt.Sprintf("%x", sha256.Sum256([]byte(name))),
+				},
+				"spec": map[string]any{"size": int64(1)},
 			})
 		}
 		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},

@@ -242,7 +242,7 @@ func TestFenceOfRange(t *testing.T) {
 		m := managerOn(t, server, logr.Discard())
 		fence := reconcilers.NewFence(m)
 		fenced := fence.WrapClient(p)
-		type result struct{ ended, own, foreign, cause error }
+		type result struct{ own, foreign, cause error }
 		results := map[string]result{} // by name
 		var mu sync.Mutex
 		call := func(ctx context.Context, c *handlers.Invocation) error {
@@ -254,7 +254,7 @@ func TestFenceOfRange(t *testing.T) {
 			results[nameOf(c)] = result{
 				cause:   context.Cause(ctx),
 				own:     fenced.Patch(context.WithoutCancel(ctx), target, patch),
-				foreign: fenced.Patch(context.Background(), target, patch),
+				foreign: fenced.Patch(t.Context(), target, patch),
 			}
 			return ctx.Err()
 		}

@@ -107,8 +107,8 @@ func (c *core) planLayout(now time.Time) (w write, due bool) {
 	}, due
 }
 
-// isLayoutAbandoned reports whether no process acts by the present layout of others. The list shows it and the replicas at
-// the same time, and each replica writes it before it acts.
+// isLayoutAbandoned reports whether no process acts by the present layout of others. The list shows it and the replicas
+// at the same time, and each replica writes it before it acts.
 func (c *core) isLayoutAbandoned() bool {
 	l := c.view.layout
 	if c.view.requested.Sub(c.layoutSince) < l.duration() {

@@ -34,8 +34,8 @@ func TestReplicas(t *testing.T) {
 		g.kill(a)
 		g.pass(30 * time.Second)
 		g.requireOpen("the other replica takes the ranges of a killed one", 16)
-		if gap := g.longestGap(); gap < 10*time.Second || gap > 20*time.Second {
-			t.Errorf("after a kill, a range was without an owner for %s, want between 10s and 20s", gap)
+		if gap := g.longestGap(); gap < 8*time.Second || gap > 20*time.Second {
+			t.Errorf("after a kill, a range was without an owner for %s, want between 8s and 20s", gap)
 		}
 		b.stop()
 		if got := g.spec("demo"); got["holderIdentity"] != "" || got["leaseDurationSeconds"] != int64(1) {

@@ -315,7 +315,7 @@ func (s *simulation) delay(limit time.Duration) time.Duration {
 func (s *simulation) run(duration time.Duration) {
 	end := s.now.Add(duration)
 	for len(s.events) > 0 && !s.events[0].at.After(end) {
-		next := heap.Pop(&s.events).(event) //nolint:errcheck,forcetypeassert // it has nothing else
+		next := heap.Pop(&s.events).(event) //nolint:forcetypeassert // it has nothing else
 		s.now = next.at
 		next.do()
 	}
@@ -339,7 +339,7 @@ type eventQueue []event
 func (q eventQueue) Len() int           { return len(q) }
 func (q eventQueue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
 func (q eventQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *eventQueue) Push(x any)        { *q = append(*q, x.(event)) } //nolint:errcheck,forcetypeassert // as above
+func (q *eventQueue) Push(x any)        { *q = append(*q, x.(event)) } //nolint:forcetypeassert // as above
 
 func (q *eventQueue) Pop() any {
 	last := len(*q) - 1
