@@ -29,6 +29,7 @@ var notElected = map[string]string{
 	"lessons/15-admission": "the API server calls one process at an address of this machine",
 	"secrets":              "it serves the namespaces of other examples",
 	"tasks/idempotent":     "its service is in the memory of one process",
+	"tasks/sharding":       "its replicas share the objects instead",
 }
 
 // The spec runs on demand: make explore NAME=election.

@@ -21,28 +21,30 @@ func process(ns string, env ...string) *gexec.Session {
 	return run(build(operatorFolder), env, "-n", ns)
 }
 
-var builtKubeconfig string
+// kubeconfigs has the file of each control plane.
+var kubeconfigs = map[*envtest.Environment]string{}
 
+// kubeconfigPath returns a file for the control plane that the spec uses.
 func kubeconfigPath() string {
 	GinkgoHelper()
-	if builtKubeconfig == "" {
+	if kubeconfigs[environment] == "" {
 		user, err := environment.AddUser(envtest.User{Name: "killed", Groups: []string{"system:masters"}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		content, err := user.KubeConfig()
 		Expect(err).NotTo(HaveOccurred())
 		folder, err := os.MkdirTemp("", "e2e-kubeconfig-")
 		Expect(err).NotTo(HaveOccurred())
-		builtKubeconfig = filepath.Join(folder, "kubeconfig")
-		Expect(os.WriteFile(builtKubeconfig, content, 0o600)).To(Succeed())
+		kubeconfigs[environment] = filepath.Join(folder, "kubeconfig")
+		Expect(os.WriteFile(kubeconfigs[environment], content, 0o600)).To(Succeed())
 	}
-	return builtKubeconfig
+	return kubeconfigs[environment]
 }
 
-// cleanProcesses removes the built programs and the kubeconfig.
+// cleanProcesses removes the built programs and the kubeconfigs.
 func cleanProcesses() {
 	Expect(endBuilds()).To(Succeed())
-	if builtKubeconfig != "" {
-		Expect(os.RemoveAll(filepath.Dir(builtKubeconfig))).To(Succeed())
+	for _, path := range kubeconfigs {
+		Expect(os.RemoveAll(filepath.Dir(path))).To(Succeed())
 	}
 }
 
