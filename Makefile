@@ -322,6 +322,9 @@ EXPLORE_EXAMPLES = assets=$$($(CONTROLPLANE) assets); \
 	$(GO) test -timeout 6h -count 1 -v ./test/e2e -ginkgo.timeout 6h -ginkgo.focus
 EXPLORE_permissions = $(EXPLORE_EXAMPLES) 'Every example under its generated permissions'
 EXPLORE_election    = $(EXPLORE_EXAMPLES) 'Two processes of every example'
+EXPLORE_autoscaling = assets=$$($(CONTROLPLANE) assets); \
+	KUBEBUILDER_ASSETS="$$assets" AUTOSCALING=yes \
+	$(GO) test -timeout 1h -count 1 -v ./test/e2e -ginkgo.focus 'number follows the backlog'
 EXPLORE_fuzz    = grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
 	while read -r folder name; do \
 		printf '== %s in %s for %s\n' "$$name" "$$folder" '$(FUZZTIME)'; \
@@ -338,6 +341,7 @@ Choose one with "make explore NAME=...":
                repeats it
   permissions  every example, or EXAMPLES=name,name, under its generated RBAC, and without one rule of it
   election     two processes of every example, or of EXAMPLES, elected, killed, frozen and replaced; SEED repeats it
+  autoscaling  replicas that share objects, one to four and back, as a HorizontalPodAutoscaler would start them
   fuzz         every fuzz test for FUZZTIME
 endef
 

@@ -8,7 +8,7 @@
 // starts it.
 //
 // With the variable EXAMPLES, which make explore sets, it also plays every example under its generated permissions, and
-// as two processes that elect one of them.
+// as two processes that elect one of them. With AUTOSCALING, it plays a HorizontalPodAutoscaler.
 //
 // Neighbours: test/e2e/api has the Go types; test/e2e/operator is the program that is killed.
 package e2e

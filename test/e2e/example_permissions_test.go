@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -35,7 +36,8 @@ func (e exampleProgram) playPermitted(ctx context.Context) string {
 	GinkgoHelper()
 	e.installKinds()
 	ns := namespace(ctx)
-	args := append(e.arguments(ns), "--operator-namespace", ns, "--only", "rbac", "--kubeconfig", kubeconfigPath())
+	args := append(e.arguments(ns), "--operator-namespace", cmp.Or(e.leases, ns), "--only", "rbac",
+		"--kubeconfig", kubeconfigPath())
 	rights := grantGenerated(ctx, printed(ctx, e.folder, args...))
 	r := exampleRun{
 		folder: e.folder, namespace: ns, env: []string{"KUBECONFIG=" + userOf(ctx, rights.user, nil)},

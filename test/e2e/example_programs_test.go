@@ -18,6 +18,8 @@ type exampleProgram struct {
 	// omitted is the resource without which a request must be refused; without one, it is that of the example's object.
 	omitted string
 	skipped string // the reason to leave it out
+	// leases is the namespace of the Leases that its replicas share; without one, it uses no Leases.
+	leases string
 }
 
 // exampleProgramNotes has the properties of examples that cannot be seen from their files.
@@ -37,6 +39,7 @@ var exampleProgramNotes = map[string]exampleProgram{
 	"tasks/not-called":     {skipped: "it waits ten minutes for a retry"},
 	"tasks/secrets":        {skipped: "it needs a file with a key in /keys"},
 	"tasks/own-storage":    {skipped: "it needs a database server"},
+	"tasks/sharding":       {leases: "default"}, // as outside of a pod
 }
 
 // examplePrograms returns all examples, or those that the variable EXAMPLES names. Without the variable, it returns

@@ -63,3 +63,6 @@ func parse(args []string) (o options, err error) {
 	}
 	return o, err
 }
+
+// say prints a line of the results.
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

@@ -25,8 +25,6 @@ type trial struct {
 	base    figures
 }
 
-func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
-
 // run measures on both API servers.
 func (o options) run(ctx context.Context) error {
 	say("%d objects of about %d bytes, %d ranges; bytes received are those of TCP; heap is after a collection",
