@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -95,6 +96,12 @@ func (o *operatorProcess) run() error {
 		}
 	}
 	op := kopf.New("chaos.example.org", settings)
+	// The mapper of the client does not respect contexts: without this, the first write of a handler could stand in it
+	// during an outage, and longer than the handler may run.
+	op.OnStartup("map", func(context.Context, *kopf.Activity) error {
+		_, err := manager.GetRESTMapper().RESTMapping(schema.GroupKind{Group: "kopf.dev", Kind: "KopfExample"}, "v1")
+		return err
+	}, kopf.Backoff(time.Second))
 	objects := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	objects.OnCreate("created", handle)
 	objects.OnUpdate("updated", handle)
