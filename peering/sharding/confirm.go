@@ -60,7 +60,7 @@ func (c *core) confirmLayout(w write, sent, now time.Time, result *lease) {
 		// Replicas of another layout may not have noticed yet that the layout was removed.
 		c.opensFrom = now.Add(leaseDuration)
 	case w.before.shards != c.Count:
-		c.nobodyUntil = sent.Add(leaseDuration)
+		c.noWaitUntil = sent.Add(leaseDuration)
 	}
 	// The term in which it was planned may have ended. The next one begins with another renewal.
 	if c.isConfirmed {
@@ -77,7 +77,7 @@ func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
 	isTouch := w.before != nil && versionOf(r.own) == w.before.version
 	switch {
 	case isTouch: // no other process has written it: a wait goes on
-	case now.Before(c.nobodyUntil), w.before != nil && w.before.isReleased():
+	case now.Before(c.noWaitUntil), w.before != nil && w.before.isReleased():
 		r.opens = time.Time{}
 	case w.before == nil:
 		r.opens = now.Add(leaseDuration) // it may have been removed while its holder acts

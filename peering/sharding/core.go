@@ -107,9 +107,9 @@ type core struct {
 	layoutJitter  time.Duration // so that not all replicas renew the layout
 	jitter        func() time.Duration
 	opensFrom     time.Time // no range may open before, because the layout did not exist
-	// nobodyUntil is set when no process acted as this one took the layout: ranges that are acquired by the same list
+	// noWaitUntil is set when no process acted as this one took the layout: ranges that are acquired by the same list
 	// need no waiting until then. After that list, another replica may take a range whose Lease is removed again.
-	nobodyUntil time.Time
+	noWaitUntil time.Time
 
 	sightings map[string]sighting // by name of the replica's Lease
 	live      int                 // how many replicas share the ranges
@@ -119,7 +119,7 @@ type core struct {
 	shown     []shownRange
 
 	isAnyOwnerless bool
-	mayNotRemove   bool // there is no right to delete Leases; they only take space
+	mayNotRemove   bool // deletions of Leases are forbidden, so old ones stay
 
 	ranges    []*heldRange // by index; nil unless this process holds it
 	sequence  int
@@ -200,7 +200,7 @@ func (c *core) checkLapse(now time.Time) {
 // endTerm closes all gates. The ranges stay announced, because unsaved outcomes are kept unless another process gets
 // the range.
 func (c *core) endTerm() {
-	c.inTerm, c.nobodyUntil = false, time.Time{}
+	c.inTerm, c.noWaitUntil = false, time.Time{}
 	for i, r := range c.ranges {
 		if r != nil {
 			c.gates[i].Set(true)

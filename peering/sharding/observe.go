@@ -11,7 +11,7 @@ import (
 func (c *core) observe(v view) {
 	c.checkLapse(v.received)
 	previous := c.view.requested
-	c.view, c.nobodyUntil = v, time.Time{}
+	c.view, c.noWaitUntil = v, time.Time{}
 	c.isConfirmed, c.isRenewed, c.isLayoutDone, c.isRangesDone, c.isCleaned = false, false, false, false, false
 	c.observeSelf()
 	c.observeLayout(previous)

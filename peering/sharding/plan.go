@@ -213,7 +213,7 @@ func (c *core) planFree(most int, now time.Time) (all []write) {
 		switch {
 		case n < most:
 			all = append(all, c.planAcquisition(i))
-		case shown == nil && now.Before(c.nobodyUntil), shown != nil && shown.holder != "" && isChosen:
+		case shown == nil && now.Before(c.noWaitUntil), shown != nil && shown.holder != "" && isChosen:
 			all = append(all, write{
 				kind: freeRange, index: i, before: shown, name: c.rangeAt(i), seconds: releasedSeconds,
 			})

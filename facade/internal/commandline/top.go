@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -109,8 +108,7 @@ func (t *topper) lookup(settings serving.ManagerSettings) (sharing.Lookup, error
 		Operator: t.base.program.Name, Lease: types.NamespacedName{Name: cmp.Or(t.election.ID, name)},
 		Fallback: info.DefaultNamespace,
 	}
-	// A kubeconfig can select another cluster than that of the pod.
-	if t.base.cluster == (serving.ClusterConfig{}) && os.Getenv("KUBECONFIG") == "" {
+	if !t.base.cluster.SelectsFile() {
 		l.Lease.Namespace = connection.PodNamespace()
 	}
 	return l, nil

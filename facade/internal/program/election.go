@@ -13,7 +13,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
@@ -39,10 +38,9 @@ func ElectsInPod(by CoordinationSettings) bool {
 	return by.ElectionFlags.Mode == commandline.ElectAuto && !by.Peering.Standalone && !by.Peering.KopfRules
 }
 
-// podNamespace returns the namespace of the pod, or "" outside of pods. A kubeconfig can select another cluster than
-// that of the pod.
+// podNamespace returns the namespace of the pod, or "" outside of pods and with a kubeconfig.
 func (c *Coordination) podNamespace(by CoordinationSettings) string {
-	if by.Cluster != (serving.ClusterConfig{}) || os.Getenv("KUBECONFIG") != "" {
+	if by.Cluster.SelectsFile() {
 		return ""
 	}
 	if c.PodNamespace != nil {

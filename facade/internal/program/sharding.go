@@ -22,8 +22,7 @@ import (
 // maxInstanceLength is the limit of the API for the reporting instance of an event.
 const maxInstanceLength = 128
 
-// IsSharded reports whether the replicas share the objects. An operator that runs in the process of a tool, or only for
-// deletions, handles all of them.
+// IsSharded reports whether the replicas share the objects.
 func (by CoordinationSettings) IsSharded() bool { return by.Shards > 0 }
 
 // checkSharding returns an error if the operator would also elect a leader.

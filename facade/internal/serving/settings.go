@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -53,4 +54,10 @@ type ClusterConfig struct {
 	Kubeconfig string
 	// Context is the name of a context in the file. Empty means the current one.
 	Context string
+}
+
+// SelectsFile reports whether the configuration or the environment selects a kubeconfig file. It can be of another
+// cluster than that of the pod.
+func (c ClusterConfig) SelectsFile() bool {
+	return c != ClusterConfig{} || os.Getenv("KUBECONFIG") != ""
 }
