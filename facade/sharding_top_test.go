@@ -115,7 +115,7 @@ func TestTop(t *testing.T) {
 		if err != nil || lists != 1 || report.Err() != nil {
 			t.Fatalf("%d requests, error %v, %v", lists, err, report.Err())
 		}
-		if got := report.Groups[0]; len(report.Groups) != 1 || got.Shards != 8 || len(got.Replicas) != 2 ||
+		if got := report.Groups[0]; len(report.Groups) != 1 || got.Count != 8 || len(got.Replicas) != 2 ||
 			len(got.Replicas[0].Ranges) != 4 || len(got.Replicas[1].Ranges) != 4 || len(got.Unowned) != 0 ||
 			got.Namespace != "default" {
 			t.Errorf("two replicas must share 8 ranges: %+v", got)

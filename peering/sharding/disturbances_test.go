@@ -285,18 +285,18 @@ func TestReadStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		defer g.end()
-		g.start("a", 3)
-		g.start("b", 3)
+		replicas := []*replica{g.start("a", 3), g.start("b", 3)}
 		g.pass(40 * time.Second)
 		config := memapi.Config(g.server.Connect())
 		client, err := coordinationv1client.NewForConfig(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, err := sharding.ReadStatus(t.Context(), client, layoutLease)
+		all, err := sharding.ReadStatus(t.Context(), client, layoutLease)
 		if err != nil {
 			t.Fatal(err)
 		}
+		status := all[layoutLease.Namespace]
 		if status.Count != 3 || len(status.Replicas) != 2 || status.Replicas[0].Identity != "a" ||
 			len(status.Replicas[0].Ranges)+len(status.Replicas[1].Ranges) != 3 || len(status.Unowned) != 0 ||
 			status.Replicas[1].Load != (sharding.Load{Objects: 3, Backlog: 1}) {
@@ -308,9 +308,20 @@ func TestReadStatus(t *testing.T) {
 				annotations := object["metadata"].(map[string]any)["annotations"].(map[string]any)
 				annotations["sharding.kopf.dev/shards"] = number
 			})
-			if status, err := sharding.ReadStatus(t.Context(), client, layoutLease); err != nil || status.Count != 0 {
+			all, err := sharding.ReadStatus(t.Context(), client, layoutLease)
+			if status := all[layoutLease.Namespace]; err != nil || status.Count != 0 || len(status.Replicas) != 2 {
 				t.Errorf("an edited number of %s ranges does not count: %+v, %v", number, status, err)
 			}
+		}
+		g.pass(time.Minute)
+		for _, one := range replicas {
+			g.kill(one)
+		}
+		time.Sleep(3 * time.Minute)
+		all, err = sharding.ReadStatus(t.Context(), client, layoutLease)
+		if status := all[layoutLease.Namespace]; err != nil || len(status.Replicas) != 2 ||
+			!status.Replicas[0].Silent || !status.Replicas[1].Silent || len(status.Unowned) != 3 {
+			t.Errorf("killed replicas are silent, and their ranges have no owner: %+v, %v", status, err)
 		}
 	})
 }

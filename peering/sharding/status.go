@@ -13,6 +13,10 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
+// silentAfter is how old the renewal of a live replica may look. Replicas renew their Leases every few seconds, so most of
+// this time is for clocks that differ.
+const silentAfter = 2 * time.Minute
+
 // Load is what one replica works on.
 type Load struct {
 	// Objects is the number of objects in its ranges.
@@ -35,14 +39,15 @@ type Replica struct {
 	Ranges   []int     `json:"ranges"` // that it holds, sorted
 	Leaving  bool      `json:"leaving,omitempty"`
 	Load     Load      `json:"load"`
-	Renewed  time.Time `json:"-"` // when it renewed its Lease, by its own clock
+	Renewed  time.Time `json:"renewed,omitzero"` // when it renewed its Lease, by its own clock
+	Silent   bool      `json:"silent,omitempty"` // by [ReadStatus] only: it has not renewed its Lease for minutes
 }
 
 // Unowned is a range that no live replica holds.
 type Unowned struct {
 	Index int `json:"index"`
 	// Since is when this process first noticed it; after the death of a holder, when its last renewal was seen.
-	Since time.Time `json:"since"`
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Status is the state of the ranges as one process sees it.
@@ -72,26 +77,16 @@ func (s *Sharding) Status() Status {
 	return s.status
 }
 
-// ReadStatus returns the state of the ranges by one list of Leases. It does not show which replicas have died in the
-// last minute, nor since when ranges are without an owner. Its number of ranges is that of the layout.
+// ReadStatus returns the state of the ranges in each namespace that has such Leases, by one list. Without a namespace, it
+// lists those of all namespaces. The numbers of ranges are those of the layouts.
+//
+// One list does not show who has died in the last minutes, nor since when a range has had no owner. A replica whose Lease
+// looks older than that is silent, and its ranges have no owner.
 //
 // # Errors
 //
 // It returns the error of the list.
 func ReadStatus(
-	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
-) (Status, error) {
-	all, err := ReadStatuses(ctx, leases, lease)
-	return all[lease.Namespace], err
-}
-
-// ReadStatuses is like [ReadStatus], but without a namespace it reads those of all namespaces. The result has the
-// namespaces with such Leases.
-//
-// # Errors
-//
-// It returns the error of the list.
-func ReadStatuses(
 	ctx context.Context, leases coordinationv1client.LeasesGetter, lease types.NamespacedName,
 ) (map[string]Status, error) {
 	n := names{layout: lease.Name}
@@ -108,13 +103,30 @@ func ReadStatuses(
 		if v := n.parseView(own); v.layout != nil {
 			n.shards = v.layout.shards
 		}
-		all[namespace] = n.parseView(own).status(func(string) bool { return false })
+		status := n.parseView(own).status(func(string) bool { return false })
+		status.markSilent(time.Now())
+		all[namespace] = status
 	}
 	return all, nil
 }
 
+// markSilent marks the replicas that have not renewed their Leases. Their ranges have no owner.
+func (s *Status) markSilent(now time.Time) {
+	for i := range s.Replicas {
+		one := &s.Replicas[i]
+		if one.Silent = now.Sub(one.Renewed) > silentAfter; !one.Silent {
+			continue
+		}
+		for _, index := range one.Ranges {
+			s.Unowned = append(s.Unowned, Unowned{Index: index})
+		}
+	}
+	slices.SortFunc(s.Unowned, func(a, b Unowned) int { return a.Index - b.Index })
+}
+
 // status returns the replicas and their ranges. The function reports whether a replica is dead.
-func (v view) status(isDead func(name string) bool) (status Status) {
+func (v view) status(isDead func(name string) bool) Status {
+	status := Status{Replicas: []Replica{}, Unowned: []Unowned{}}
 	if v.layout != nil {
 		status.Count = v.layout.shards
 	}
@@ -132,8 +144,8 @@ func (v view) status(isDead func(name string) bool) (status Status) {
 	for name, one := range v.replicas {
 		if !isDead(name) {
 			status.Replicas = append(status.Replicas, Replica{
-				Identity: one.holder, Count: one.shards, Ranges: ranges[name], Leaving: one.leaving, Load: one.load,
-				Renewed: one.renewed,
+				Identity: one.holder, Count: one.shards, Ranges: append([]int{}, ranges[name]...), Leaving: one.leaving,
+				Load: one.load, Renewed: one.renewed,
 			})
 		}
 	}
@@ -144,7 +156,7 @@ func (v view) status(isDead func(name string) bool) (status Status) {
 // status returns the state as of the last list. Writes since then show in the own ranges only.
 func (c *core) status() Status {
 	status := c.view.status(func(name string) bool { return c.sightings[name].isDead })
-	status.Unowned = nil
+	status.Unowned = []Unowned{}
 	for i, r := range c.ranges {
 		if since := c.shown[i].ownerless; !since.IsZero() {
 			status.Unowned = append(status.Unowned, Unowned{Index: i, Since: since})

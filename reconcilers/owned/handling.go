@@ -185,17 +185,15 @@ func (h *ChildHandling) writeChanges(ctx context.Context, a *execution.Attempt, 
 // sendPatch writes a patch of the owner for the handler with this id. The id is empty for writes of the framework.
 func (h *ChildHandling) sendPatch(ctx context.Context, id string, patch patching.Patch, result *ChildResult) error {
 	written, err := h.WritePatch(ctx, id, patching.Target{Body: result.Body}, patch)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	// The API server refused the write to /status. To the handler, this is an error.
-	case written.StatusRefusal != nil:
-		return written.StatusRefusal
-	case written.Body != nil:
+	}
+	if written.Body != nil {
 		result.Body = written.Body
 	}
 	result.Released = result.Released || written.Released
-	return nil
+	// The API server may have refused the write to /status only. To the handler, this is an error.
+	return written.StatusRefusal
 }
 
 // currentTime returns the current time in UTC, as records store it.

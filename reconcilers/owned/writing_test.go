@@ -57,8 +57,9 @@ func TestWrites(t *testing.T) {
 			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "10", false, 10 * time.Second,
 		},
 		"StatusRefused": {
-			"a refused status repeats the call of the handler", set("done"), answer(7, false, errBad, nil),
-			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "10", false, 10 * time.Second,
+			"a refused status repeats the call, and the next one starts from the rest that was written", set("done"),
+			answer(7, false, errBad, nil),
+			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "70", false, 10 * time.Second,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

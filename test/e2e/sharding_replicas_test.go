@@ -53,7 +53,8 @@ func (s *sharedWebsites) shares(ctx context.Context) (shares []int, unowned int,
 	if err != nil {
 		return nil, 0, err
 	}
-	status, err := sharding.ReadStatus(ctx, leases, types.NamespacedName{Namespace: "default", Name: s.ns})
+	all, err := sharding.ReadStatus(ctx, leases, types.NamespacedName{Namespace: "default", Name: s.ns})
+	status := all["default"]
 	for _, replica := range status.Replicas {
 		if len(replica.Ranges) > 0 {
 			shares = append(shares, len(replica.Ranges))

@@ -177,8 +177,8 @@ func (k *managedObject) patchEntries(ctx context.Context, wanted []any) error {
 // watchChanges triggers a check of the object whenever it changes, until the context ends. Without the permission to
 // watch, changes by others are only found at intervals.
 func (k *managedObject) watchChanges(ctx context.Context) {
-	// A missing permission is logged once.
-	said := false
+	// A missing permission is logged once, and again if there was a watch in between.
+	isLogged := false
 	for ctx.Err() == nil {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k.kind)
@@ -189,15 +189,16 @@ func (k *managedObject) watchChanges(ctx context.Context) {
 		after := time.Second
 		if err != nil && ctx.Err() == nil {
 			after = checkInterval
-			if !said {
+			if !isLogged {
 				logging.Warn(logf.FromContext(ctx),
 					"Cannot watch a webhook configuration; changes by others are found by looking at it",
 					"kind", k.kind.Kind, "name", k.options.Name, "reason", err.Error(), "within",
 					checkInterval.String())
 			}
-			said = true
+			isLogged = true
 		}
 		if err == nil {
+			isLogged = false
 			// The content of events is not used, because the check reads the object anyway.
 			for range events.ResultChan() {
 				k.writer.triggerCheck()

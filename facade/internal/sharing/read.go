@@ -16,10 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
-// silence is how old the renewal of a live replica may look. Replicas renew their Leases every few seconds, so most of
-// this time is for clocks that differ.
-const silence = 2 * time.Minute
-
 // Report has the replicas of one operator.
 type Report struct {
 	Operator string `json:"operator"`
@@ -34,27 +30,7 @@ type Report struct {
 // Group has the replicas of one namespace, which share the ranges.
 type Group struct {
 	Namespace string `json:"namespace"`
-	// Shards is the number of ranges; zero if the replicas do not share ranges at the moment.
-	Shards int `json:"shards"`
-	// Elected is the replica that handles all objects by an election of a leader.
-	Elected  string    `json:"elected,omitempty"`
-	Replicas []Replica `json:"replicas"`
-	// Unowned are the ranges without an owner.
-	Unowned []int `json:"unowned"`
-}
-
-// Replica is one process.
-type Replica struct {
-	Identity string `json:"identity"`
-	// Shards is its number of ranges. A replica with another number than its group waits.
-	Shards  int   `json:"shards"`
-	Ranges  []int `json:"ranges"`
-	Objects int   `json:"objects"`
-	Backlog int   `json:"backlog"`
-	Leaving bool  `json:"leaving,omitempty"`
-	// Silent is true if the replica has not renewed its Lease for minutes, so it does not run.
-	Silent  bool      `json:"silent,omitempty"`
-	Renewed time.Time `json:"renewed"`
+	sharding.Status
 }
 
 // Lookup says which Leases belong to an operator.
@@ -76,10 +52,10 @@ func Read(ctx context.Context, config *rest.Config, l Lookup) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	all, err := sharding.ReadStatuses(ctx, client, l.Lease)
+	all, err := sharding.ReadStatus(ctx, client, l.Lease)
 	if l.Lease.Namespace == "" && apierrors.IsForbidden(err) {
 		l.Lease.Namespace = cmp.Or(l.Fallback, "default")
-		all, err = sharding.ReadStatuses(ctx, client, l.Lease)
+		all, err = sharding.ReadStatus(ctx, client, l.Lease)
 	}
 	if err != nil {
 		return Report{}, err
@@ -95,38 +71,15 @@ func Read(ctx context.Context, config *rest.Config, l Lookup) (Report, error) {
 	}
 	r := Report{Operator: l.Operator, Lease: l.Lease.Name, At: time.Now().UTC().Truncate(time.Second)}
 	for _, namespace := range slices.Sorted(maps.Keys(all)) {
-		r.Groups = append(r.Groups, newGroup(namespace, all[namespace], r.At))
+		r.Groups = append(r.Groups, Group{Namespace: namespace, Status: all[namespace]})
 	}
 	return r, nil
-}
-
-// newGroup returns the replicas of one namespace. The ranges of silent replicas have no owner.
-func newGroup(namespace string, status sharding.Status, at time.Time) Group {
-	g := Group{
-		Namespace: namespace, Shards: status.Count, Elected: status.Elected, Replicas: []Replica{}, Unowned: []int{},
-	}
-	for _, one := range status.Unowned {
-		g.Unowned = append(g.Unowned, one.Index)
-	}
-	for _, one := range status.Replicas {
-		own := Replica{
-			Identity: one.Identity, Shards: one.Count, Ranges: append([]int{}, one.Ranges...),
-			Objects: one.Load.Objects, Backlog: one.Load.Backlog, Leaving: one.Leaving,
-			Silent: at.Sub(one.Renewed) > silence, Renewed: one.Renewed,
-		}
-		if own.Silent {
-			g.Unowned = append(g.Unowned, own.Ranges...)
-		}
-		g.Replicas = append(g.Replicas, own)
-	}
-	slices.Sort(g.Unowned)
-	return g
 }
 
 // Err returns an error if no replica of a group runs.
 func (r Report) Err() error {
 	for _, g := range r.Groups {
-		runs := func(one Replica) bool { return !one.Silent }
+		runs := func(one sharding.Replica) bool { return !one.Silent }
 		if g.Elected == "" && !slices.ContainsFunc(g.Replicas, runs) {
 			return fmt.Errorf("no replica of operator %q runs in namespace %s", r.Operator, g.Namespace)
 		}

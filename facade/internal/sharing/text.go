@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 // WriteJSON writes the report for programs.
@@ -35,8 +37,8 @@ func (r Report) WriteText(to io.Writer) error {
 
 // writeText adds the text of one group.
 func (g Group) writeText(text *strings.Builder, r Report) {
-	shared := fmt.Sprintf("%d replicas share %d ranges", len(g.Replicas), g.Shards)
-	if g.Shards == 0 {
+	shared := fmt.Sprintf("%d replicas share %d ranges", len(g.Replicas), g.Count)
+	if g.Count == 0 {
 		shared = fmt.Sprintf("%d replicas share no ranges now", len(g.Replicas))
 	}
 	fmt.Fprintf(text, "Operator %s: %s by Leases of %s/%s.\n", r.Operator, shared, g.Namespace, r.Lease)
@@ -48,35 +50,39 @@ func (g Group) writeText(text *strings.Builder, r Report) {
 		table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(table, "REPLICA\tRANGES\tOBJECTS\tBACKLOG\tRENEWED\tSTATE")
 		for _, one := range g.Replicas {
-			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", printable(one.Identity), one.rangesText(),
-				one.Objects, one.Backlog, age(r.At.Sub(one.Renewed), one.Renewed), one.state(g))
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", printable(one.Identity), rangesText(one.Ranges),
+				one.Load.Objects, one.Load.Backlog, age(r.At.Sub(one.Renewed), one.Renewed), g.state(one))
 		}
 		_ = table.Flush() // a strings.Builder does not fail
 	}
 	if len(g.Unowned) > 0 {
+		indexes := make([]int, len(g.Unowned))
+		for i, one := range g.Unowned {
+			indexes[i] = one.Index
+		}
 		fmt.Fprintf(text, "\nRanges without an owner, whose objects are not handled: %s (%d of %d)\n",
-			FormatRanges(g.Unowned), len(g.Unowned), g.Shards)
+			FormatRanges(indexes), len(indexes), g.Count)
 	}
 }
 
 // rangesText returns the ranges of a replica with their number.
-func (r Replica) rangesText() string {
-	if len(r.Ranges) == 0 {
+func rangesText(indexes []int) string {
+	if len(indexes) == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%s (%d)", FormatRanges(r.Ranges), len(r.Ranges))
+	return fmt.Sprintf("%s (%d)", FormatRanges(indexes), len(indexes))
 }
 
-// state returns the state of a replica in the group.
-func (r Replica) state(g Group) string {
+// state returns the state of a replica of the group.
+func (g Group) state(one sharding.Replica) string {
 	switch {
-	case r.Silent:
+	case one.Silent:
 		return "does not run"
-	case r.Leaving:
+	case one.Leaving:
 		return "leaving"
-	case r.Shards != g.Shards:
-		return fmt.Sprintf("waits: has another layout, of %d ranges", r.Shards)
-	case len(r.Ranges) == 0:
+	case one.Count != g.Count:
+		return fmt.Sprintf("waits: has another layout, of %d ranges", one.Count)
+	case len(one.Ranges) == 0:
 		return "waits for a range"
 	}
 	return "handles"

@@ -9,21 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/sharing"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 // TestText shows the table of a group with all states of replicas, and the line about ranges without an owner.
 func TestText(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := sharing.Report{Operator: "op", Lease: "op-1", At: now, Groups: []sharing.Group{{
-		Namespace: "prod", Shards: 8, Unowned: []int{3, 6, 7}, Replicas: []sharing.Replica{
-			{Identity: "a", Shards: 8, Ranges: []int{0, 1, 2, 5}, Objects: 10, Backlog: 2,
-				Renewed: now.Add(-3 * time.Second)},
-			{Identity: "b\x1b[2J", Shards: 8, Ranges: []int{4}, Leaving: true, Renewed: now.Add(time.Minute)},
-			{Identity: "c", Shards: 16, Renewed: now},
-			{Identity: "d", Shards: 8, Renewed: now},
-			{Identity: "e", Shards: 8, Ranges: []int{3}, Silent: true},
+		Namespace: "prod", Status: sharding.Status{
+			Count: 8, Unowned: []sharding.Unowned{{Index: 3}, {Index: 6}, {Index: 7}}, Replicas: []sharding.Replica{
+				{Identity: "a", Count: 8, Ranges: []int{0, 1, 2, 5}, Load: sharding.Load{Objects: 10, Backlog: 2},
+					Renewed: now.Add(-3 * time.Second)},
+				{Identity: "b\x1b[2J", Count: 8, Ranges: []int{4}, Leaving: true, Renewed: now.Add(time.Minute)},
+				{Identity: "c", Count: 16, Renewed: now},
+				{Identity: "d", Count: 8, Renewed: now},
+				{Identity: "e", Count: 8, Ranges: []int{3}, Silent: true},
+			},
 		},
-	}, {Namespace: "test", Elected: "x"}}}
+	}, {Namespace: "test", Status: sharding.Status{Elected: "x"}}}}
 	const want = `Operator op: 5 replicas share 8 ranges by Leases of prod/op-1.
 
 REPLICA  RANGES       OBJECTS  BACKLOG  RENEWED  STATE

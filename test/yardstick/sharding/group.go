@@ -114,10 +114,11 @@ func (g *group) isShared(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	name := election.LeaseName("sharding.example.org", nil, nil)
-	status, err := sharding.ReadStatus(ctx, leases, types.NamespacedName{Namespace: "default", Name: name})
+	all, err := sharding.ReadStatus(ctx, leases, types.NamespacedName{Namespace: "default", Name: name})
 	if err != nil {
 		return false, err
 	}
+	status := all["default"]
 	objects, most := 0, (g.role.Shards+len(g.processes)-1)/len(g.processes)
 	for _, one := range status.Replicas {
 		if len(one.Ranges) > most {
