@@ -53,7 +53,9 @@ func (c *callsOfReplicas) take(want []string) (wrong []string, replicas int) {
 }
 
 // TestShardedScopes shows that replicas share the objects of several namespaces and of a cluster-scoped kind, and that
-// a handler of children is called once for a child, by the replica that has its parent. Children are restored once.
+// a handler of children is called once for a child, by the replica that has its parent, although a child and its parent
+// are seldom in the same range. A handler waits for its child, and children are restored once. All replicas answer
+// reviews.
 func TestShardedScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -62,6 +64,7 @@ func TestShardedScopes(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := &callsOfReplicas{calls: map[string]int{}, by: map[string][]string{}}
+		reviews := &callsOfReplicas{calls: map[string]int{}, by: map[string][]string{}}
 		start := func(name string) *facadetest.Runner {
 			op := kopf.New("scopes.example.org", kopf.Settings{
 				Namespaces: []string{"a", "b"}, Sharding: kopf.ShardingSettings{Shards: 5},
@@ -69,8 +72,20 @@ func TestShardedScopes(t *testing.T) {
 			maps := kopf.For(op, &corev1.ConfigMap{})
 			maps.Owns(&corev1.Secret{})
 			maps.OnCreate("create", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+				child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}}
+				if err := c.Ensure(ctx, child); err != nil {
+					return err
+				}
+				isReady := func(s *corev1.Secret) bool { return c.Object.Namespace == "b" || s.Labels["edited"] == "yes" }
+				if err := kopf.WaitFor(c, child, isReady, time.Hour); err != nil {
+					return err
+				}
 				seen.add(name, c.Object.Namespace+"/"+c.Object.Name)
-				return c.Ensure(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}})
+				return nil
+			})
+			maps.Validate("check", func(_ context.Context, a *kopf.Admission[*corev1.ConfigMap]) error {
+				reviews.add(name, a.Object.Name)
+				return nil
 			})
 			kopf.OnChild(maps, "child", func(
 				_ context.Context, e *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret],
@@ -90,7 +105,7 @@ func TestShardedScopes(t *testing.T) {
 			start(name)
 		}
 		time.Sleep(time.Minute)
-		var created, children []string
+		var created, edited []string
 		for n := range 20 {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n-", n)}}
 			if err := c.Create(t.Context(), node); err != nil {
@@ -103,8 +118,11 @@ func TestShardedScopes(t *testing.T) {
 				if err := c.Create(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}
-				if namespace != "other" {
-					created = append(created, namespace+"/"+object.Name)
+				switch namespace {
+				case "a":
+					edited = append(edited, "a/"+name, "child a/"+name)
+				case "b":
+					created = append(created, "b/"+name)
 				}
 			}
 		}
@@ -112,20 +130,22 @@ func TestShardedScopes(t *testing.T) {
 		if wrong, replicas := seen.take(created); len(wrong) > 0 || replicas < 2 {
 			t.Errorf("after creations, %d replicas were called; not called once: %q", replicas, wrong)
 		}
+		if _, replicas := reviews.take(nil); replicas != 3 {
+			t.Errorf("%d of 3 replicas have answered reviews, want all", replicas)
+		}
 		edit := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"edited":"yes"}}}`))
 		for n := range 20 {
 			child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("c-", n)}}
 			if err := c.Patch(t.Context(), child, edit); err != nil {
 				t.Error(err)
 			}
-			children = append(children, "child a/"+child.Name)
 			gone := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: fmt.Sprint("c-", n)}}
 			if err := c.Delete(t.Context(), gone); err != nil {
 				t.Error(err)
 			}
 		}
 		time.Sleep(time.Minute)
-		if wrong, replicas := seen.take(children); len(wrong) > 0 || replicas < 2 {
+		if wrong, replicas := seen.take(edited); len(wrong) > 0 || replicas < 2 {
 			t.Errorf("after edits of children, %d replicas were called; not called once: %q", replicas, wrong)
 		}
 		var restored corev1.SecretList
