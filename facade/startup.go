@@ -112,6 +112,8 @@ func (s *Settings) lateChange(now Settings, elects bool) (section, use string) {
 		return "Admission", "the manager's webhook server is in use"
 	case s.Tracing.Apart != now.Tracing.Apart || !defaults.IsUnchanged(s.Tracing.Provider, now.Tracing.Provider):
 		return "Tracing", "handlers of the manager may be running"
+	case s.Sharding != now.Sharding:
+		return "Sharding", "the manager has the readiness check of its Leases"
 	case elects && s.Peering != now.Peering:
 		return "Peering", "the manager has elected its leader by it"
 	}

@@ -199,6 +199,7 @@ func TestStartupChangesEverySettingInAManager(t *testing.T) {
 	refused := map[string]string{
 		"LogHandler": "changed LogHandler", "AddToScheme": "AddToScheme: OnStartup comes too late",
 	}
+	refused["Sharding.Shards"] = "Sharding: OnStartup comes too late"
 	refused["Tracing.Provider"], refused["Tracing.Apart"] = "Tracing: OnStartup", "Tracing: OnStartup comes too late"
 	for name := range fieldsOf(reflect.ValueOf(kopf.AdmissionSettings{}), "Admission.") {
 		refused[name] = "Admission: OnStartup comes too late"

@@ -27,9 +27,9 @@ type Gate struct {
 	rangeGates     map[int]*Gate    // gates of ranges, by index, made on demand and never removed
 	closed         bool             // as set by Set
 	permittedUntil time.Time        // end of the permission to write; zero means that it does not end
-	// until is over, or work is still running that was started before a former until was over
+	// true after permittedUntil, and until all work that began before then has returned
 	isPermissionExpired bool
-	expiryTimer         *time.Timer // fires at until
+	expiryTimer         *time.Timer // fires at permittedUntil
 	// permission ends together with the permission to write; nil while no caller needs it.
 	permission       context.Context //nolint:containedctx // only its end is of interest, and why
 	cancelPermission context.CancelCauseFunc

@@ -73,9 +73,10 @@ func (o opening) Leave() {
 }
 
 // serveScope serves a scope whenever the gates of its namespace and its range are open within this opening. It calls
-// paused while the gate of the namespace is closed.
+// one of the other functions while one of them is closed.
 func (o opening) serveScope(
-	ctx context.Context, scope memory.KindScope, serve controller.ServeScope, paused func(context.Context),
+	ctx context.Context, scope memory.KindScope, serve controller.ServeScope,
+	namespacePaused, rangePaused func(context.Context),
 ) {
 	o.gate.NamespaceGate(scope.Namespace).followOpenings(ctx, func(ctx context.Context, inNamespace opening) {
 		inNamespace.outer = &o
@@ -86,6 +87,6 @@ func (o opening) serveScope(
 		o.gate.RangeGate(scope.Range.Index).followOpenings(ctx, func(ctx context.Context, inRange opening) {
 			inRange.outer = &inNamespace
 			serve(ctx, inRange, inRange.takeovers)
-		}, skipPause)
-	}, paused)
+		}, rangePaused)
+	}, namespacePaused)
 }

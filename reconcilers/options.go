@@ -97,7 +97,7 @@ type Options struct {
 	Ranges *shards.OwnRanges
 	// Sharing returns the state of the ranges of all replicas; nil if they do not share the objects.
 	Sharing func() sharding.Status
-	// Standby returns why the Gate is closed, unless a peer has closed it: then, and while it is open, it returns "".
+	// Standby returns why this process handles no objects, unless peers have paused it. Otherwise it returns "".
 	Standby func() string
 	// NeedsGate reports whether the Gate may ever be closed. It is called once, when the controllers start; if it
 	// returns false, objects skip the gate. Nil means true.
@@ -186,7 +186,7 @@ func (o Options) wholeIndices(all []*adapters.HandlerChain) (found []*adapters.H
 
 // indexesAll reports whether the handler fills an index of all objects.
 func (o Options) indexesAll(h *handlers.Handler) bool {
-	return h.Index != nil && (o.Ranges == nil || h.NeedsAllObjects())
+	return h.Index != nil && (o.Ranges == nil || !h.Index.ByRange)
 }
 
 // StoragePointers returns the positions at which the operator stores its memory on every object, as sorted JSON

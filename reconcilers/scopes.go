@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -25,9 +26,10 @@ type scopes struct {
 	matchingNamespaces *namespaces.LiveNamespaces // namespaces that match; indices are filled there on every replica
 	// namespaces in which the controllers handle objects: matching and admitted ones
 	servedNamespaces *namespaces.LiveNamespaces
+	servedRanges     *shards.OwnRanges // ranges of which the controllers handle objects; nil means all objects
 	client           dynamic.Interface
 
-	mu            sync.Mutex // held while the namespaces change, so that no scope runs unannounced
+	mu            sync.Mutex // held while namespaces or ranges change, so that no scope runs unannounced
 	gated         bool       // objects pass through the gate: a nil NeedsGate counts as true
 	latestOpening int        // number of the gate's latest opening, to which the ledger's readiness belongs
 	ledger
@@ -36,11 +38,15 @@ type scopes struct {
 
 // newScopes makes the scopes without any namespace: they are not known before beginScopes.
 func newScopes(o Options, client dynamic.Interface) *scopes {
-	return &scopes{
+	s := &scopes{
 		matchingNamespaces: cmp.Or(o.MatchingNamespaces, namespaces.NewLive()), servedNamespaces: namespaces.NewLive(),
 		client: client,
 		ledger: ledger{refusedResources: map[schema.GroupResource]bool{}}, gated: o.Gate != nil && o.NeedsGate == nil,
 	}
+	if o.Ranges != nil {
+		s.servedRanges = &shards.OwnRanges{Count: o.Ranges.Count, Held: live.NewSet[int]()}
+	}
+	return s
 }
 
 // beginScopes sets the namespaces that do not depend on the cluster. It returns the function that keeps the others up
@@ -125,16 +131,20 @@ func (o *operator) followAdmitted(ctx context.Context) {
 	}
 }
 
-// followRanges announces the scopes of the own ranges whenever these change, until the context ends.
+// followRanges serves the own ranges whenever these change, until the context ends.
 func (o *operator) followRanges(ctx context.Context) {
+	s := o.scopes
 	for ctx.Err() == nil {
-		_, changed := o.options.Ranges.Current()
-		o.scopes.mu.Lock()
-		if o.scopes.announced {
-			names, _ := o.scopes.servedNamespaces.Current()
-			o.announceScopes(names)
+		held, changed := o.options.Ranges.Held.Current()
+		s.mu.Lock()
+		next := &shards.OwnRanges{Count: o.options.Ranges.Count, Held: live.NewSet(held...)}
+		// Announce before the controllers see the new ranges and start.
+		if s.announced {
+			names, _ := s.servedNamespaces.Current()
+			o.announceScopes(names, next)
 		}
-		o.scopes.mu.Unlock()
+		s.servedRanges.Held.Replace(held)
+		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -170,7 +180,7 @@ func (o *operator) updateServed() {
 	}
 	// Announce before the controllers see the new namespaces and start.
 	if s.announced {
-		o.announceScopes(names)
+		o.announceScopes(names, s.servedRanges)
 	}
 	s.servedNamespaces.Replace(names)
 }
@@ -228,15 +238,15 @@ func (o *operator) AnnounceAssignments(
 		}
 	}
 	names, _ := s.servedNamespaces.Current()
-	o.announceScopes(names)
+	o.announceScopes(names, s.servedRanges)
 }
 
 // announceScopes reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are
 // not known yet. The caller holds the lock.
-func (o *operator) announceScopes(names []string) {
+func (o *operator) announceScopes(names []string, own *shards.OwnRanges) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assignments {
-		serving = append(serving, scopesOf(a.Resource, names, o.rangesFor(a.Handlers)...)...)
+		serving = append(serving, scopesOf(a.Resource, names, watchedRanges(own, a.Handlers)...)...)
 	}
 	for _, selector := range o.scopes.unansweredSelectors {
 		unknown = append(unknown, selector.String())
@@ -248,7 +258,7 @@ func (o *operator) announceScopes(names []string) {
 	// Scopes that Health has just made lack the refusals of their resource.
 	for _, a := range o.scopes.assignments {
 		if o.scopes.refusedResources[a.Resource.GroupResource()] {
-			o.refuseScopes(a.Resource, names)
+			o.refuseScopes(a.Resource, names, own)
 		}
 	}
 	o.scopes.awaitIndices(o.options, names)
@@ -259,14 +269,14 @@ func (o *operator) refuseResource(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
 	names, _ := o.scopes.servedNamespaces.Current()
-	o.refuseScopes(r, names)
+	o.refuseScopes(r, names, o.scopes.servedRanges)
 	o.scopes.recordRefusal(r, names)
 }
 
 // refuseScopes reports the scopes of a refused resource to the health. The caller holds the lock.
-func (o *operator) refuseScopes(r discovery.Resource, names []string) {
-	own, _ := o.options.Ranges.Current()
-	for _, scope := range scopesOf(r, names, append(own, shards.Range{})...) {
+func (o *operator) refuseScopes(r discovery.Resource, names []string, own *shards.OwnRanges) {
+	ranges, _ := own.Current()
+	for _, scope := range scopesOf(r, names, append(ranges, shards.Range{})...) {
 		o.health.Scope(scope).ReportRefused()
 	}
 }
@@ -297,12 +307,12 @@ func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controll
 	return all
 }
 
-// rangesFor returns the ranges that are watched for the handlers of a kind: the own ranges, and all objects if another
-// kind needs them. Lists for indices have a check of their own.
-func (o *operator) rangesFor(all []*adapters.HandlerChain) (watched []shards.Range) {
-	own, _ := o.options.Ranges.Current()
-	if o.options.Ranges == nil {
-		return own
+// watchedRanges returns the ranges of a kind whose watches are checked: the own ranges, and the range of all objects if
+// handlers of parents watch the kind. The readiness has a check of its own for the lists of indices.
+func watchedRanges(own *shards.OwnRanges, all []*adapters.HandlerChain) (watched []shards.Range) {
+	ranges, _ := own.Current()
+	if own == nil {
+		return ranges
 	}
 	var needsOwn, needsAll bool
 	for _, h := range all {
@@ -310,7 +320,7 @@ func (o *operator) rangesFor(all []*adapters.HandlerChain) (watched []shards.Ran
 		needsAll = needsAll || h.Description.WatchesChildren()
 	}
 	if needsOwn {
-		watched = own
+		watched = ranges
 	}
 	if needsAll {
 		watched = append(watched, shards.Range{})

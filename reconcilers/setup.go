@@ -101,7 +101,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	own.controllers = &controller.Dependencies{
 		Settings: o.Settings, Dependents: o.Dependents, Children: o.Children, Forget: o.OnGone,
 		Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
-		Metrics: measured, Journal: o.Journal, Ranges: o.Ranges,
+		Metrics: measured, Journal: o.Journal, Ranges: own.scopes.servedRanges,
 		Writer: patching.PatchWriter{FieldManager: o.Name}, WriteHTTPClient: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),

@@ -42,6 +42,7 @@ type replica struct {
 	mu      sync.Mutex
 	calls   map[string]int  // by handler and object
 	running map[string]bool // daemons, by object
+	deleted []string        // in order: names for which the event handler has returned, and uids that are gone
 }
 
 // newReplica starts a replica that holds ranges.
@@ -62,6 +63,7 @@ func newReplica(t *testing.T, server *memapi.Server, held ...int) *replica {
 	}
 	stop := operateAll(t, server, reconcilers.Options{
 		Gate: r.gate, Ranges: &shards.OwnRanges{Count: rangeCount, Held: r.held}, Health: r.state,
+		OnGone: func(uid types.UID) { r.noteDeleted(string(uid)) },
 	},
 		registrationFor(t, "configmaps",
 			&handlers.Handler{ID: "create", Reason: cause.Create, Call: r.count("create")}),
@@ -69,6 +71,15 @@ func newReplica(t *testing.T, server *memapi.Server, held ...int) *replica {
 			&handlers.Handler{ID: "update", Reason: cause.Update, Call: r.count("update")}),
 		registrationFor(t, "configmaps", &handlers.Handler{ID: "resume", Initial: true, Call: r.count("resume")}),
 		registrationFor(t, "configmaps", daemon("daemon", handlers.BackgroundOptions{}, r.runDaemon)),
+		registrationFor(t, "configmaps", &handlers.Handler{
+			ID: "event", Family: handlers.Watching, Call: func(_ context.Context, c *handlers.Invocation) error {
+				if c.Cause.EventType == "DELETED" {
+					time.Sleep(time.Second)
+					r.noteDeleted(nameOf(c))
+				}
+				return nil
+			},
+		}),
 		registrationFor(t, "configmaps", index("all", r.all, false)),
 		registrationFor(t, "configmaps", index("own", r.own, true)),
 	)
@@ -90,6 +101,32 @@ func (r *replica) count(id string) handlers.Func {
 		defer r.mu.Unlock()
 		r.calls[id+" "+nameOf(c)]++
 		return nil
+	}
+}
+
+// noteDeleted records a step of the deletion of an object.
+func (r *replica) noteDeleted(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.deleted, what) {
+		r.deleted = append(r.deleted, what)
+	}
+}
+
+// deletions returns the recorded steps.
+func (r *replica) deletions() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.deleted)
+}
+
+// requireReady requires that all checks of readiness pass.
+func (r *replica) requireReady(when string) {
+	r.t.Helper()
+	for _, check := range r.state.ReadyChecks() {
+		if err := check.Run(); err != nil {
+			r.t.Errorf("%s, a replica is not ready: %s: %v", when, check.Name, err)
+		}
 	}
 }
 
@@ -195,11 +232,8 @@ func TestSharedObjects(t *testing.T) {
 					t.Errorf("%d and %d daemons are running, want %d and %d", first.daemons(), second.daemons(),
 						40-in[3], in[3])
 				}
-				for _, check := range append(first.state.ReadyChecks(), second.state.ReadyChecks()...) {
-					if err := check.Run(); err != nil {
-						t.Errorf("a replica is not ready: %s: %v", check.Name, err)
-					}
-				}
+				first.requireReady("at first")
+				second.requireReady("at first")
 
 				first.leave(2)
 				second.add(2)
@@ -207,6 +241,7 @@ func TestSharedObjects(t *testing.T) {
 					p.merge("ConfigMap", name, `{"data":{"k":"v"}}`)
 				}
 				time.Sleep(time.Minute)
+				second.requireReady("after a move")
 				first.requireCalls("after a move", map[string]int{"update": in[0] + in[1]})
 				second.requireCalls("after a move", map[string]int{"update": in[2] + in[3], "resume": in[2]})
 				if first.daemons() != in[0]+in[1] || second.daemons() != in[2]+in[3] {
@@ -227,9 +262,34 @@ func TestSharedObjects(t *testing.T) {
 				time.Sleep(time.Minute)
 				first.requireCalls("after the way back", map[string]int{"resume": in[2]})
 				second.requireCalls("after the way back", nil)
+				first.gate.RangeGate(0).Set(true)
+				time.Sleep(time.Hour)
+				first.requireReady("while the gate of a range is closed")
 			})
 		})
 	}
+}
+
+// TestDeletionOfSharedObject shows that the end of an object is reported in all replicas that watch it for indices, and
+// in the one that handles it only after its handlers.
+func TestDeletionOfSharedObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		p := newDirectClient(t, server)
+		p.createMany("ConfigMap", "c", 1)
+		uid := p.get("ConfigMap", "c-0").GetUID()
+		index := shards.IndexOf(uid, rangeCount)
+		handling, watching := newReplica(t, server, index), newReplica(t, server, (index+1)%rangeCount)
+		time.Sleep(time.Minute)
+		p.remove("ConfigMap", "c-0")
+		time.Sleep(time.Minute)
+		if got, want := handling.deletions(), []string{"c-0", string(uid)}; !slices.Equal(got, want) {
+			t.Errorf("in the replica that handles the object, the order is %q, want %q", got, want)
+		}
+		if got, want := watching.deletions(), []string{string(uid)}; !slices.Equal(got, want) {
+			t.Errorf("in another replica, the steps are %q, want %q", got, want)
+		}
+	})
 }
 
 // TestFenceOfRange shows that a handler of a lost range cannot write, also with a context of its own, and that the

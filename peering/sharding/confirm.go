@@ -7,7 +7,7 @@ import (
 )
 
 // confirm stores the result of a write: the Lease that the API server has answered, or an error. A write with an
-// unknown result counts as not made. If a later list shows it, it is repeated.
+// unknown result counts as failed. If a later list shows its effect, the Lease is written again.
 func (c *core) confirm(w write, sent, now time.Time, result *lease, err error) {
 	c.checkLapse(now)
 	switch w.kind {

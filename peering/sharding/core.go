@@ -100,6 +100,8 @@ type core struct {
 	inTerm      bool
 	until       time.Time // end of the permission to write in this term
 	isEnding    bool      // the process ends: it leaves all ranges
+	isPaused    bool      // the peers paused the operator in this process, as of the last list
+	yields      bool      // it leaves all ranges, because other replicas are not paused
 
 	layoutVersion string
 	layoutSince   time.Time     // when a list has first shown this version
@@ -107,8 +109,8 @@ type core struct {
 	layoutJitter  time.Duration // so that not all replicas renew the layout
 	jitter        func() time.Duration
 	opensFrom     time.Time // no range may open before, because the layout did not exist
-	// noWaitUntil is set when no process acted as this one took the layout: ranges that are acquired by the same list
-	// need no waiting until then. After that list, another replica may take a range whose Lease is removed again.
+	// noWaitUntil is set when this process takes a layout by which no process acts. Until then, ranges of the same list
+	// open without a wait. The next list resets it, because other replicas may act by then.
 	noWaitUntil time.Time
 
 	sightings map[string]sighting // by name of the replica's Lease

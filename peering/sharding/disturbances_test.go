@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
@@ -51,7 +53,7 @@ func TestBusyRanges(t *testing.T) {
 }
 
 // TestStuckAttempt shows that an attempt that does not end keeps a surplus range for a lease duration only: then its
-// writes are refused.
+// writes are refused, and the next replica waits for another one. Its process does not take the range back.
 func TestStuckAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
@@ -60,9 +62,17 @@ func TestStuckAttempt(t *testing.T) {
 		g.pass(20 * time.Second)
 		a.gates[0].work(1)
 		a.gates[1].work(1)
-		g.start("b", 2)
+		b := g.start("b", 2)
 		g.pass(25 * time.Second)
+		g.requireOpen("the attempt may still write, or has just been cancelled", 1)
+		g.pass(15 * time.Second)
 		g.requireOpen("the range moves although its attempt did not end", 1, 1)
+		b.stop()
+		g.pass(15 * time.Second)
+		g.requireOpen("a range in which an attempt is still running is left to others", 1)
+		a.gates[1].work(0)
+		g.pass(5 * time.Second)
+		g.requireOpen("when it has ended, the range is taken", 2)
 	})
 }
 
@@ -93,22 +103,36 @@ func TestEdits(t *testing.T) {
 			object["metadata"].(map[string]any)["annotations"] = map[string]any{"note": fmt.Sprint(time.Now())}
 		})
 	}
+	unlabel := func(match string) func(g *group) {
+		return func(g *group) {
+			for _, one := range g.server.ObjectsOf(leases) {
+				if name := one["metadata"].(map[string]any)["name"].(string); strings.Contains(name, match) {
+					g.server.Edit(leases, layoutLease.Namespace, name, func(object map[string]any) {
+						delete(object["metadata"].(map[string]any), "labels")
+					})
+				}
+			}
+		}
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		edit   func(g *group)
 	}{
-		"RangeRemoved":    {"a removed range is made again", remove("-range-4-1")},
-		"RangesRemoved":   {"all removed ranges are made again", remove("-range-")},
-		"ReplicasRemoved": {"replicas make their Leases again", remove("-replica-")},
-		"LayoutRemoved":   {"the layout is made again", func(g *group) { g.server.Delete(leases, "default", "demo") }},
-		"AllRemoved":      {"everything is made again", remove("demo")},
-		"RangeEmptied":    {"a range without a holder is not a released one", spec("demo-range-4-1", holder(""))},
-		"RangeHanded":     {"another replica is made the holder", spec("demo-range-4-1", holder("b"))},
-		"RangeLost":       {"a holder that does not exist is replaced", spec("demo-range-4-1", holder("nobody"))},
-		"RangeNoted":      {"a comment does not take the range away", note},
-		"LayoutEmptied":   {"a layout without a holder is not a released one", spec("demo", holder(""))},
-		"LayoutTaken":     {"a holder that does not exist is replaced", spec("demo", holder("nobody"))},
-		"LayoutNumber":    {"an edited number does not count", spec("demo", holder("shards-2"))},
+		"RangeUnlabeled":   {"the label of a range is set again", unlabel("-range-4-1")},
+		"ReplicaUnlabeled": {"replicas set the labels of their Leases again", unlabel("-replica-")},
+		"LayoutUnlabeled":  {"a layout without its label counts", unlabel("demo")},
+		"RangeRemoved":     {"a removed range is made again", remove("-range-4-1")},
+		"RangesRemoved":    {"all removed ranges are made again", remove("-range-")},
+		"ReplicasRemoved":  {"replicas make their Leases again", remove("-replica-")},
+		"LayoutRemoved":    {"the layout is made again", func(g *group) { g.server.Delete(leases, "default", "demo") }},
+		"AllRemoved":       {"everything is made again", remove("demo")},
+		"RangeEmptied":     {"a range without a holder is not a released one", spec("demo-range-4-1", holder(""))},
+		"RangeHanded":      {"another replica is made the holder", spec("demo-range-4-1", holder("b"))},
+		"RangeLost":        {"a holder that does not exist is replaced", spec("demo-range-4-1", holder("nobody"))},
+		"RangeNoted":       {"a comment does not take the range away", note},
+		"LayoutEmptied":    {"a layout without a holder is not a released one", spec("demo", holder(""))},
+		"LayoutTaken":      {"a holder that does not exist is replaced", spec("demo", holder("nobody"))},
+		"LayoutNumber":     {"an edited number does not count", spec("demo", holder("shards-2"))},
 		"LayoutEndless": {"a long duration does not count", spec("demo", map[string]any{
 			"holderIdentity": "x", "leaseDurationSeconds": int64(1e6)})},
 	} {
@@ -170,6 +194,31 @@ func TestWithoutRight(t *testing.T) {
 	})
 }
 
+// TestStrippedLabels shows that a replica does not act, and logs why, if the cluster removes the label of its Leases.
+func TestStrippedLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		g.server.AddReviewer(func(
+			_ context.Context, mutating bool, r *admissionv1.AdmissionRequest,
+		) (object []byte, warnings []string, err error) {
+			var stored unstructured.Unstructured
+			if !mutating || stored.UnmarshalJSON(r.Object.Raw) != nil {
+				return nil, nil, nil
+			}
+			stored.SetLabels(nil)
+			object, err = stored.MarshalJSON()
+			return object, nil, err
+		}, func() bool { return true })
+		a := g.start("a", 4)
+		g.pass(time.Minute)
+		g.requireOpen("without the label, replicas do not see each other")
+		if a.logs("does not keep the label") != 1 {
+			t.Errorf("the reason must be logged once: %q", a.lines)
+		}
+	})
+}
+
 // TestNumberOfRanges shows that a replica with another number of ranges waits until all replicas with the former number
 // have ended, and is ready meanwhile.
 func TestNumberOfRanges(t *testing.T) {
@@ -182,8 +231,11 @@ func TestNumberOfRanges(t *testing.T) {
 		d := g.start("d", 8)
 		g.pass(time.Minute)
 		g.requireOpen("replicas with another number of ranges wait", 2, 2)
-		if got := c.sharding.DescribeStandby(); !strings.Contains(got, "4 ranges") || c.sharding.CheckReady() != nil {
+		if got := c.sharding.DescribeStandby(); !strings.Contains(got, "with 4 have") || c.sharding.CheckReady() != nil {
 			t.Errorf("the waiting replica must be ready and name the present number: %q", got)
+		}
+		if unowned := c.sharding.Status().Unowned; len(unowned) > 0 {
+			t.Errorf("a waiting replica does not know which ranges have no owner, got %v", unowned)
 		}
 		a.stop()
 		g.pass(30 * time.Second)
@@ -201,6 +253,28 @@ func TestNumberOfRanges(t *testing.T) {
 		g.start("e", 2)
 		g.pass(time.Minute)
 		g.requireOpen("after a crash of all, it waits for their Leases", 2)
+	})
+}
+
+// TestPausedReplicas shows that the replicas that the peers do not pause share all ranges. If all of them are paused,
+// they keep their ranges.
+func TestPausedReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		a, b, c := g.start("a", 4), g.start("b", 4), g.start("c", 4)
+		g.pass(time.Minute)
+		a.paused.Store(true)
+		b.paused.Store(true)
+		g.pass(15 * time.Second)
+		if got := g.open(); len(got) != 1 || got["c"] != 4 {
+			t.Errorf("the only replica without a pause must hold all ranges, got %v", got)
+		}
+		c.paused.Store(true)
+		g.pass(15 * time.Second)
+		if got := g.open(); got["a"]+got["b"]+got["c"] != 4 || got["c"] != 2 {
+			t.Errorf("replicas that are all paused share the ranges, got %v", got)
+		}
 	})
 }
 

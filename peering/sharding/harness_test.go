@@ -105,6 +105,7 @@ type replica struct {
 	name      string
 	sharding  *sharding.Sharding
 	mode      atomic.Int32
+	paused    atomic.Bool // by its peers
 	gates     []*rangeGate
 	announced []int
 	exit      func() // begins the end of the process, while handlers may still run
@@ -221,7 +222,8 @@ func (g *group) start(name string, count int) *replica {
 				}
 			}
 		},
-		Load: func() sharding.Load { return sharding.Load{Objects: count, Backlog: 1} },
+		Paused: r.paused.Load,
+		Load:   func() sharding.Load { return sharding.Load{Objects: count, Backlog: 1} },
 	})
 	if err != nil {
 		g.t.Fatal(err)

@@ -22,7 +22,9 @@ const (
 	// settlingAnnotation marks a layout that did not exist before. Replicas of another layout may act for some time.
 	settlingAnnotation = "sharding.kopf.dev/settling"
 	leavingAnnotation  = "sharding.kopf.dev/leaving"
-	loadAnnotation     = "sharding.kopf.dev/load"
+	// pausedAnnotation is on the Lease of a replica that the peers have paused.
+	pausedAnnotation = "sharding.kopf.dev/paused"
+	loadAnnotation   = "sharding.kopf.dev/load"
 
 	layoutHolder = "shards-" // followed by the number of ranges
 )
@@ -45,6 +47,7 @@ type lease struct {
 	shards   int // of a replica, or of the layout; zero if the layout is not one of ranges
 	settling bool
 	leaving  bool
+	paused   bool
 	load     Load
 	renewed  time.Time // by the clock of its holder
 	object   *coordinationv1.Lease
@@ -138,6 +141,7 @@ func (n names) parse(object *coordinationv1.Lease) *lease {
 	l := &lease{
 		name: object.Name, uid: string(object.UID), version: object.ResourceVersion, object: object,
 		settling: object.Annotations[settlingAnnotation] != "", leaving: object.Annotations[leavingAnnotation] != "",
+		paused: object.Annotations[pausedAnnotation] != "",
 	}
 	if object.Spec.HolderIdentity != nil {
 		l.holder = *object.Spec.HolderIdentity

@@ -8,7 +8,7 @@ import (
 )
 
 // leave gives back all ranges, and removes the Lease of the replica. It renews the Lease as long as handlers may run.
-// What still has running attempts after them is kept: its Lease must end by itself.
+// A range that is still busy after that is kept until its Lease expires.
 func (s *Sharding) leave(ctx context.Context, returned <-chan struct{}) {
 	s.core.isEnding = true
 	var deadline time.Time // zero while handlers may run
@@ -21,7 +21,7 @@ func (s *Sharding) leave(ctx context.Context, returned <-chan struct{}) {
 			failures, deadline = 0, time.Now().Add(leaseDuration)
 		}
 		isDone := err == nil && !s.core.holdsAny()
-		// Without an answer, it does not wait, unless attempts are running.
+		// If the API server does not answer, two failures end it, unless attempts are running.
 		isOver := !deadline.IsZero() && (!time.Now().Before(deadline) || failures > 1 && s.core.nextIdle() == nil)
 		if isDone || isOver {
 			break
@@ -71,8 +71,8 @@ func (s *Sharding) removeSelf(ctx context.Context) error {
 	return err
 }
 
-// planReleasedLayout returns the write that marks the layout as released: who takes it next does not have to wait. It
-// is only for the last replica.
+// planReleasedLayout returns the write that marks the layout as released, so the next process that takes it does not
+// wait. It is only for the last replica.
 func (c *core) planReleasedLayout() (w write, isLast bool) {
 	l := c.view.layout
 	// A layout that did not exist before may have others that have not noticed yet.

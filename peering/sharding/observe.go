@@ -70,6 +70,8 @@ func (c *core) observeLayout(previous time.Time) {
 // true if owners of ranges may have changed.
 func (c *core) observeReplicas(isChanged bool) bool {
 	c.live, c.isFirst, c.nextDeath = 0, true, time.Time{}
+	c.isPaused = c.Paused != nil && c.Paused()
+	paused := 0
 	seen := make(map[string]sighting, len(c.view.replicas))
 	for name, one := range c.view.replicas {
 		s, isKnown := c.sight(name, one.version, one.duration())
@@ -80,15 +82,18 @@ func (c *core) observeReplicas(isChanged bool) bool {
 		}
 		c.isFirst = c.isFirst && c.Identity < one.holder
 		// A replica that may be dead does not get a share: no other replica could take its share before it is dead.
-		if c.view.requested.Sub(s.since) < silence {
+		switch isSilent := c.view.requested.Sub(s.since) >= silence; {
+		case !isSilent && one.paused:
+			paused++
+		case !isSilent:
 			c.live++
-		} else if dies := s.since.Add(one.duration()); c.nextDeath.IsZero() || dies.Before(c.nextDeath) {
-			c.nextDeath = dies
+		default:
+			if dies := s.since.Add(one.duration()); c.nextDeath.IsZero() || dies.Before(c.nextDeath) {
+				c.nextDeath = dies
+			}
 		}
 	}
-	if !c.isEnding {
-		c.live++
-	}
+	c.countSelf(paused)
 	isChanged = isChanged || len(seen) != len(c.sightings)
 	if !isChanged {
 		c.sightings = seen
@@ -105,6 +110,19 @@ func (c *core) observeReplicas(isChanged bool) bool {
 	}
 	c.sightings = seen
 	return true
+}
+
+// countSelf adds this process to the replicas that share the ranges. While the peers have paused some of the replicas,
+// the others share all ranges. If all of them are paused, they keep their ranges.
+func (c *core) countSelf(paused int) {
+	c.yields = c.isPaused && c.live > 0
+	switch {
+	case c.isEnding, c.yields:
+	case c.isPaused:
+		c.live = paused + 1
+	default:
+		c.live++
+	}
 }
 
 // sight returns the state of a replica after a list that shows this version, and whether the list before had
@@ -167,10 +185,11 @@ func (c *core) observeOwner(i int) {
 }
 
 // isFree reports whether a range may be taken. The version of the Lease of a dead holder must be old, too: a client may
-// remove the Lease of a live replica repeatedly, and each new one begins a new term, in which it writes its ranges.
+// remove the Lease of a live replica repeatedly, and each new one begins a new term, in which it writes its ranges. A
+// range in which an attempt of this process is still running is left to others: its gate could not open.
 func (c *core) isFree(i int) bool {
 	shown := c.shown[i]
-	if shown.ownerless.IsZero() || c.ranges[i] != nil {
+	if shown.ownerless.IsZero() || c.ranges[i] != nil || c.gates[i].Busy() > 0 {
 		return false
 	}
 	return shown.lease == nil || shown.lease.holder == "" || c.view.requested.Sub(shown.since) >= leaseDuration

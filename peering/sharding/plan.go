@@ -64,14 +64,20 @@ func (c *core) plan(now time.Time) []write {
 
 // isRenewalDue reports whether to write the own Lease. A term begins with a renewal.
 func (c *core) isRenewalDue(now time.Time) bool {
-	return !c.inTerm || c.self == nil || c.self.leaving != c.isEnding || now.Sub(c.renewedAt) >= renewInterval
+	return !c.inTerm || c.self == nil || c.self.leaving != c.isEnding || c.self.paused != c.isPaused ||
+		now.Sub(c.renewedAt) >= renewInterval
 }
 
 // planSelf returns the renewal of the own Lease.
 func (c *core) planSelf() write {
-	notes := map[string]string{shardsAnnotation: strconv.Itoa(c.Count), leavingAnnotation: "", loadAnnotation: ""}
+	notes := map[string]string{
+		shardsAnnotation: strconv.Itoa(c.Count), leavingAnnotation: "", pausedAnnotation: "", loadAnnotation: "",
+	}
 	if c.isEnding {
 		notes[leavingAnnotation] = "true"
+	}
+	if c.isPaused {
+		notes[pausedAnnotation] = "true"
 	}
 	if c.Load != nil {
 		text, _ := json.Marshal(c.Load()) // it consists of numbers
@@ -125,7 +131,7 @@ func (c *core) isLayoutAbandoned() bool {
 // planRanges returns the writes of ranges: those that are given back, those of before this term, and missing ones.
 func (c *core) planRanges(now time.Time) (all []write) {
 	limit := c.rangeLimit()
-	if c.isEnding {
+	if c.isEnding || c.yields {
 		limit = 0
 	}
 	held := c.leaveSurplus(limit, now)
@@ -171,11 +177,12 @@ func (c *core) leaveSurplus(limit int, now time.Time) int {
 	return limit
 }
 
-// planRelease returns the release of a range. From now on, the range is not used without another acquisition, because
-// the result of the write may remain unknown. If an unknown former holder may still act, so must the next one wait.
+// planRelease returns the release of a range. The range is not used again without another acquisition, because the
+// result of the write may remain unknown. The next holder waits for a lease duration if an attempt is still running, or
+// if a former holder may still act.
 func (c *core) planRelease(i int, now time.Time) write {
 	r, seconds := c.ranges[i], releasedSeconds
-	if r.own == nil || r.opens.After(now) {
+	if r.own == nil || r.opens.After(now) || c.gates[i].Busy() > 0 {
 		seconds = int(leaseDuration / time.Second)
 	}
 	c.dropRange(i, now)
@@ -190,9 +197,9 @@ func (c *core) planAcquisition(i int) write {
 	}
 }
 
-// planFree returns the acquisitions of some ranges that may be taken. Each replica has another order, so that two
-// rarely take the same. If there are more, some replicas mark those of dead holders as released: a replica that started
-// later has not observed yet that the holder is dead. The one that takes the layout makes missing ones for all.
+// planFree returns the acquisitions of free ranges, in an order that differs between replicas, so that two rarely take
+// the same one. A replica that started later has not observed yet that a holder is dead, so some replicas mark the
+// remaining ranges of dead holders as released. The replica that takes the layout creates the missing Leases.
 func (c *core) planFree(most int, now time.Time) (all []write) {
 	var free []int
 	order := map[int]uint64{}

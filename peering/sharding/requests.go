@@ -1,8 +1,10 @@
 package sharding
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -46,7 +48,7 @@ func (s *Sharding) list(ctx context.Context) (view, error) {
 func (s *Sharding) readLayout(ctx context.Context) (*coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	layout, err := s.client.Get(ctx, s.options.Lease.Name, metav1.GetOptions{})
+	layout, err := s.client.Get(ctx, s.core.Lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // it does not exist
 	}
@@ -107,7 +109,7 @@ func (s *Sharding) send(ctx context.Context, w write) (*lease, error) {
 			UID: &w.before.object.UID, ResourceVersion: &w.before.object.ResourceVersion,
 		}})
 	}
-	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.options.Lease.Namespace, Name: w.name}}
+	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.core.Lease.Namespace, Name: w.name}}
 	if w.before != nil {
 		object = w.before.object.DeepCopy()
 	}
@@ -118,10 +120,35 @@ func (s *Sharding) send(ctx context.Context, w write) (*lease, error) {
 	} else {
 		object, err = s.client.Update(ctx, object, metav1.UpdateOptions{})
 	}
-	if err != nil {
+	switch {
+	case w.before == nil && apierrors.IsAlreadyExists(err):
+		return nil, cmp.Or(s.restoreLabel(ctx, w.name), err)
+	case err != nil:
 		return nil, err
 	}
-	return s.core.parse(object), nil
+	return s.core.parse(object), s.checkLabel(object)
+}
+
+// restoreLabel sets the label of an existing Lease that lists do not show, because another client has removed the label.
+func (s *Sharding) restoreLabel(ctx context.Context, name string) error {
+	object, err := s.client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil || object.Labels[groupLabel] != "" {
+		return err
+	}
+	metav1.SetMetaDataLabel(&object.ObjectMeta, groupLabel, s.core.group())
+	if object, err = s.client.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	return s.checkLabel(object)
+}
+
+// checkLabel returns an error if the API server has not stored the label, by which lists find the Lease.
+func (s *Sharding) checkLabel(object *coordinationv1.Lease) error {
+	if object.Labels[groupLabel] != s.core.group() {
+		return fmt.Errorf("the cluster does not keep the label %s of Lease %s: look for a policy or webhook that removes "+
+			"or changes it", groupLabel, object.Name)
+	}
+	return nil
 }
 
 // apply sets the written fields of a Lease. The times are for readers: no process compares them with its own clock.

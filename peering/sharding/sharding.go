@@ -56,16 +56,18 @@ type Options struct {
 	// gates may be closed. A range is added before its gate opens. It is removed when its gate is closed and idle, or
 	// at once if another process may hold it. SetRanges must return quickly.
 	SetRanges func(indexes []int)
+	// Paused reports whether the peers have paused the operator in this process. Nil means never. While it is true, the
+	// replicas that are not paused share all ranges.
+	Paused func() bool
 	// Load returns what the other replicas and tools show as the load of this process. It may be nil.
 	Load func() Load
 }
 
 // Sharding is the part of one process in the sharing of ranges. Its methods may be called concurrently.
 type Sharding struct {
-	options Options
-	core    *core // used by one goroutine at a time
-	client  coordinationv1client.LeaseInterface
-	log     logr.Logger
+	core   *core // used by one goroutine at a time
+	client coordinationv1client.LeaseInterface
+	log    logr.Logger
 
 	logged string // the last logged failure, to log each once
 	// hasLayoutLabel is true if the last list contained the layout: it does not have to be read apart.
@@ -98,7 +100,7 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 		return nil, fmt.Errorf("making the client of Lease %s: %w", o.Lease, err)
 	}
 	return &Sharding{
-		options: o, core: newCore(o), client: leases.Leases(o.Lease.Namespace), log: logr.Discard(),
+		core: newCore(o), client: leases.Leases(o.Lease.Namespace), log: logr.Discard(),
 		standby: fmt.Sprintf("It has not read the Leases of %s yet.", o.Lease),
 	}, nil
 }
@@ -109,7 +111,7 @@ func New(config *rest.Config, http *http.Client, o Options) (*Sharding, error) {
 func (s *Sharding) Begin(ctx context.Context, exiting <-chan struct{}) (run func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun, s.log = true, logf.FromContext(ctx).WithValues("lease", s.options.Lease.String())
+	s.begun, s.log = true, logf.FromContext(ctx).WithValues("lease", s.core.Lease.String())
 	s.core.log = s.log
 	return func() { s.run(ctx, exiting) }
 }

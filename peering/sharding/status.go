@@ -38,6 +38,7 @@ type Replica struct {
 	Count    int       `json:"shards"` // its number of ranges; it waits if the layout has another one
 	Ranges   []int     `json:"ranges"` // that it holds, sorted
 	Leaving  bool      `json:"leaving,omitempty"`
+	Paused   bool      `json:"paused,omitempty"` // by the peers
 	Load     Load      `json:"load"`
 	Renewed  time.Time `json:"renewed,omitzero"` // when it renewed its Lease, by its own clock
 	Silent   bool      `json:"silent,omitempty"` // by [ReadStatus] only: it has not renewed its Lease for minutes
@@ -60,7 +61,7 @@ type Status struct {
 	Elected string `json:"elected,omitempty"`
 	// Replicas are the live ones, sorted by identity.
 	Replicas []Replica `json:"replicas"`
-	// Unowned are the ranges without an owner, sorted.
+	// Unowned are the ranges without an owner, sorted. They are not known to a process that awaits its layout.
 	Unowned []Unowned `json:"unowned"`
 	// Own are the ranges that this process holds, and Open those whose gates are open. They are sorted.
 	Own, Open []int `json:"-"`
@@ -100,8 +101,8 @@ func ReadStatus(
 	}
 	for namespace, own := range byNamespace {
 		n.shards = 0
-		if v := n.parseView(own); v.layout != nil {
-			n.shards = v.layout.shards
+		if i := slices.IndexFunc(own, func(one coordinationv1.Lease) bool { return one.Name == n.layout }); i >= 0 {
+			n.shards = n.parse(&own[i]).shards
 		}
 		status := n.parseView(own).status(func(string) bool { return false })
 		status.markSilent(time.Now())
@@ -145,7 +146,7 @@ func (v view) status(isDead func(name string) bool) Status {
 		if !isDead(name) {
 			status.Replicas = append(status.Replicas, Replica{
 				Identity: one.holder, Count: one.shards, Ranges: append([]int{}, ranges[name]...), Leaving: one.leaving,
-				Load: one.load, Renewed: one.renewed,
+				Paused: one.paused, Load: one.load, Renewed: one.renewed,
 			})
 		}
 	}
@@ -157,8 +158,9 @@ func (v view) status(isDead func(name string) bool) Status {
 func (c *core) status() Status {
 	status := c.view.status(func(name string) bool { return c.sightings[name].isDead })
 	status.Unowned = []Unowned{}
+	status.AwaitsLayout = c.view.layout != nil && c.view.layout.shards != c.Count
 	for i, r := range c.ranges {
-		if since := c.shown[i].ownerless; !since.IsZero() {
+		if since := c.shown[i].ownerless; !since.IsZero() && !status.AwaitsLayout {
 			status.Unowned = append(status.Unowned, Unowned{Index: i, Since: since})
 		}
 		if r != nil {
@@ -169,7 +171,6 @@ func (c *core) status() Status {
 		}
 	}
 	status.Identity, status.Moves = c.Identity, c.moves
-	status.AwaitsLayout = c.view.layout != nil && c.view.layout.shards != c.Count
 	return status
 }
 
@@ -196,11 +197,11 @@ func (c *core) describeStandby() string {
 	}
 	switch layout := c.view.layout; {
 	case layout != nil && layout.shards != 0 && layout.shards != c.Count:
-		return fmt.Sprintf("The replicas share %d ranges until all of them have ended. This replica then shares %d.",
-			layout.shards, c.Count)
+		return fmt.Sprintf("This replica has %d ranges. It waits until all replicas with %d have ended.", c.Count,
+			layout.shards)
 	case layout != nil && layout.shards == 0 && layout.holder != "":
-		return fmt.Sprintf("%q holds the Lease %s. This replica shares ranges when it has ended.", layout.holder,
-			c.Lease)
+		return fmt.Sprintf("%q holds the Lease %s. This replica shares ranges when that process has ended.",
+			layout.holder, c.Lease)
 	case !c.inTerm:
 		return fmt.Sprintf("It does not take part in sharing the ranges of %s yet.", c.Lease)
 	case held > 0 && !opens.IsZero():
@@ -217,9 +218,9 @@ func (s *Sharding) CheckReady() error {
 	defer s.mu.Unlock()
 	switch {
 	case s.begun && s.failure != nil && (!s.isListed || apierrors.IsForbidden(s.failure)):
-		return fmt.Errorf("the Leases of %s cannot be used: %w", s.options.Lease, s.failure)
+		return fmt.Errorf("the Leases of %s cannot be used: %w", s.core.Lease, s.failure)
 	case s.begun && !s.isListed:
-		return fmt.Errorf("it is not known yet which process holds the ranges of %s", s.options.Lease)
+		return fmt.Errorf("it is not known yet which process holds the ranges of %s", s.core.Lease)
 	}
 	return nil
 }
@@ -229,7 +230,7 @@ func (s *Sharding) DescribeStandby() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failure != nil && s.standby != "" {
-		return fmt.Sprintf("The Leases of %s cannot be used: %v.", s.options.Lease, s.failure)
+		return fmt.Sprintf("The Leases of %s cannot be used: %v.", s.core.Lease, s.failure)
 	}
 	return s.standby
 }

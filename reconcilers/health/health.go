@@ -3,9 +3,12 @@ package health
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // The defaults of Limits.
@@ -108,11 +111,8 @@ func (h *Health) AnnounceScopes(scopes, unanswered []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hasDiscovered, h.unansweredSelectors = true, unanswered
-	for name := range h.scopes {
-		if !slices.Contains(scopes, name) {
-			delete(h.scopes, name)
-		}
-	}
+	announced := sets.New(scopes...)
+	maps.DeleteFunc(h.scopes, func(name string, _ *WatchedScope) bool { return !announced.Has(name) })
 	for _, name := range scopes {
 		if h.scopes[name] == nil {
 			h.scopes[name] = &WatchedScope{name: name, lastWatchEnd: time.Now()} // the time without a watch begins now

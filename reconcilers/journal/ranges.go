@@ -37,7 +37,7 @@ func (s OperatorState) rangeFacts(uid types.UID) []string {
 func holderFact(shared sharding.Status, index int) string {
 	for _, one := range shared.Unowned {
 		if one.Index == index {
-			return "No replica holds this range since " + strings.TrimPrefix(formatTime(one.Since), "at ") +
+			return "No replica has held this range since " + strings.TrimPrefix(formatTime(one.Since), "at ") +
 				": no handlers are called until one acquires it."
 		}
 	}

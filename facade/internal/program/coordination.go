@@ -161,7 +161,7 @@ func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options
 		switch {
 		case by.IsSharded():
 			c.newGate(options)
-			return c.connectSharding(m, options, by)
+			return c.connectSharding(m, options, by, nil)
 		case c.Elects(by):
 			return c.addElection(m, options, c.newGate(options), by, nil, nil)
 		// Otherwise, a program without peers has neither a lease nor a gate: it must run as one replica.
@@ -193,7 +193,7 @@ func (c *Coordination) UpdateRunningOptions(
 		_, err = c.connectPeering(m, options, by)
 	case by.IsSharded():
 		c.newGate(options)
-		err = c.connectSharding(m, options, by)
+		err = c.connectSharding(m, options, by, nil)
 	default:
 		c.newLeaseGate(options)
 	}
@@ -259,7 +259,7 @@ func (c *Coordination) connectPeering(
 	if c.Elects(by) {
 		return nil, c.addElection(m, options, combined, by, present, peers)
 	}
-	return nil, c.connectSharding(m, options, by)
+	return nil, c.connectSharding(m, options, by, peers.closed.Load)
 }
 
 // attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the

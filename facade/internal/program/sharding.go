@@ -37,9 +37,6 @@ func (c *Coordination) checkSharding(by CoordinationSettings) error {
 	return nil
 }
 
-// CurrentSharding returns the part of this process in the sharing of objects, or nil.
-func (c *Coordination) CurrentSharding() *sharding.Sharding { return c.currentSharding.Load() }
-
 // replicaGroup returns the name by which the replicas of a sharded operator recognize each other among their peers, and
 // "" for other operators. Replicas do not pause for each other.
 func (c *Coordination) replicaGroup(by CoordinationSettings) string {
@@ -49,9 +46,12 @@ func (c *Coordination) replicaGroup(by CoordinationSettings) string {
 	return c.leaseOf(by).String()
 }
 
-// connectSharding makes the operator share the objects with its replicas: the options get the ranges, and a part that
-// runs beside the operator. The gate of the operator exists. It does nothing for an operator that is not sharded.
-func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
+// connectSharding makes the operator share the objects with its replicas: it sets the ranges in the options, and adds the
+// sharing of ranges to the extra work. The gate in the options must be set. Without peers, isPaused is nil. It does
+// nothing for an operator that is not sharded.
+func (c *Coordination) connectSharding(
+	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings, isPaused func() bool,
+) error {
 	if !by.IsSharded() {
 		return nil
 	}
@@ -59,6 +59,7 @@ func (c *Coordination) connectSharding(m ctrl.Manager, options *reconcilers.Opti
 	gate := options.Gate
 	member, err := sharding.New(m.GetConfig(), m.GetHTTPClient(), sharding.Options{
 		Lease: c.leaseOf(by), Identity: c.processIdentity(), Count: by.Shards,
+		Paused: isPaused,
 		Load: func() sharding.Load {
 			objects, backlog := own.Load()
 			return sharding.Load{Objects: objects, Backlog: backlog}

@@ -9,6 +9,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
+// maxRangeGrace limits Settings.PauseTimeout for the objects of a range. A replica releases a busy range 15 seconds after
+// it has closed its gate: the rest is for handlers that return late, and for their outcomes.
+const maxRangeGrace = 10 * time.Second
+
 // beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running
 // handlers can finish. When the operator exits, they have Settings.ExitTimeout. When it is paused, they have
 // Settings.PauseTimeout, as long as writing is permitted; an exit during that time switches to ExitTimeout. When
@@ -21,10 +25,14 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	c.passContext = passing
 	ended := make(chan struct{})
 	last := grace{ended: ended, abandoned: c.deps.Abandoned, permissionEnded: c.deps.writePermission(c.scope).Done()}
+	pauseTimeout := c.deps.Settings.PauseTimeout
+	if !c.scope.Range.IsWhole() {
+		pauseTimeout = min(pauseTimeout, maxRangeGrace)
+	}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
 		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
-		if errors.Is(cause, execution.ErrPaused) && last.waitForEnd(c.deps.Settings.PauseTimeout, c.deps.Exiting) {
+		if errors.Is(cause, execution.ErrPaused) && last.waitForEnd(pauseTimeout, c.deps.Exiting) {
 			cause, exits = execution.ErrExiting, true
 		}
 		if exits {

@@ -33,17 +33,20 @@ type Turn struct {
 	Takeovers int
 	// Readiness blocks handlers until the indices are filled; nil does not block.
 	Readiness *indexes.Readiness
-	// FollowPauses serves one scope whenever it may be served, and calls paused while it may not, until the context
-	// ends. It is for operators that pause by namespace or by range. If nil, the scope is served all the time.
-	FollowPauses func(ctx context.Context, scope memory.KindScope, serve ServeScope, paused func(context.Context))
+	// FollowPauses serves one scope whenever it may be served, and calls one of the other functions while it may not,
+	// until the context ends. It is for operators that pause by namespace or by range. If nil, the scope is served all
+	// the time.
+	FollowPauses func(
+		ctx context.Context, scope memory.KindScope, serve ServeScope, namespacePaused, rangePaused func(context.Context),
+	)
 }
 
 // ServeScope serves a scope until the context ends. It gets the gate of the scope, and how many times another process
 // may have acted there before.
 type ServeScope func(ctx context.Context, gate kind.WorkGate, takeovers int)
 
-// scopeControllers runs controllers of one resource with the same handlers, one for each scope: for each namespace, and
-// for each range of its objects if the replicas share the objects.
+// scopeControllers runs controllers of one resource with the same handlers, one for each namespace. If the replicas
+// share the objects, there is one for each range in each namespace.
 type scopeControllers struct {
 	deps *Dependencies
 	// turn ends with the context of follow.
@@ -54,6 +57,8 @@ type scopeControllers struct {
 	workers  *workers
 	ranges   *shards.OwnRanges // nil if each controller handles all objects of its namespace
 	indexing bool              // only fill indices; other controllers own the memory
+	// handledElsewhere are the ranges whose objects other controllers of the resource handle; nil if none do.
+	handledElsewhere *shards.OwnRanges
 
 	byScope            map[memory.KindScope]scopeController // used by the goroutine of followScopes only
 	runningControllers sync.WaitGroup                       // counts the running controllers
@@ -82,7 +87,8 @@ func Run(
 	for _, group := range groupHandlers(deps.Ranges, own) {
 		s := &scopeControllers{
 			deps: deps, turn: turn, resource: r, handlers: group.handlers, siblings: own, workers: w,
-			ranges: group.ranges, indexing: group.indexing, byScope: map[memory.KindScope]scopeController{},
+			ranges: group.ranges, indexing: group.indexing, handledElsewhere: group.handledElsewhere,
+			byScope: map[memory.KindScope]scopeController{},
 		}
 		if group.indexing {
 			logging.OfKind(deps.Log, r.GroupVersionKind).Info("Watching the objects of all ranges for indices; "+
@@ -184,16 +190,17 @@ func (s *scopeControllers) startController(ctx context.Context, scope memory.Kin
 		case s.turn.FollowPauses == nil:
 			s.serveScope(ctx, scope, s.turn)
 		default:
-			// The operator pauses by namespace or range: handle objects while the scope is not paused, and only fill
-			// indices otherwise.
+			// The operator pauses by namespace or range: handle objects while the scope is not paused. Handlers in other
+			// namespaces may need the indices of a paused one; a range is paused only until it moves or is regained.
+			reportPaused := func(context.Context) { s.deps.Health.Scope(scope.String()).ReportPaused() }
 			s.turn.FollowPauses(ctx, scope, func(ctx context.Context, gate kind.WorkGate, takeovers int) {
 				turn := s.turn
 				turn.Gate, turn.Takeovers = gate, turn.Takeovers+takeovers
 				s.serveScope(ctx, scope, turn)
 			}, func(ctx context.Context) {
-				s.deps.Health.Scope(scope.String()).ReportPaused()
+				reportPaused(ctx)
 				s.indexScope(ctx, scope)
-			})
+			}, reportPaused)
 		}
 		if context.Cause(ctx) == errScopeRemoved { //nolint:errorlint // a wrapped one is another one's
 			s.forgetScope(scope) // the memory of a paused scope; running controllers drop their own
@@ -218,12 +225,16 @@ func (s *scopeControllers) indexScope(ctx context.Context, scope memory.KindScop
 	turn := Turn{Readiness: s.turn.Readiness}
 	// Without the other handlers, the informer does not need their fields or labels.
 	own := slices.Clone(indexing)
-	newController(s.deps, turn, s.resource, scope, own, own, s.workers).runIndexing(ctx)
+	c := newController(s.deps, turn, s.resource, scope, own, own, s.workers)
+	c.handledElsewhere = s.handledElsewhere
+	c.runIndexing(ctx)
 }
 
 // controllerFor creates the controller of a scope with all handlers.
 func (s *scopeControllers) controllerFor(scope memory.KindScope, turn Turn) *Controller {
-	return newController(s.deps, turn, s.resource, scope, s.handlers, s.siblings, s.workers)
+	c := newController(s.deps, turn, s.resource, scope, s.handlers, s.siblings, s.workers)
+	c.handledElsewhere = s.handledElsewhere
+	return c
 }
 
 // forgetScope drops everything that is stored in memory for a scope, and reports its objects as deleted.

@@ -98,6 +98,9 @@ func (c *Controller) finishIndexListing() {
 // forgetObjects reports deleted objects to Dependencies.Forget and to the dependents.
 func (c *Controller) forgetObjects(gone []types.UID) {
 	for _, uid := range gone {
+		if c.isHandledElsewhere(uid) {
+			continue // that controller forgets it, after its handlers were called
+		}
 		if c.deps.Forget != nil {
 			c.deps.Forget(uid)
 		}
