@@ -90,7 +90,8 @@ func NewIndex[T client.Object, K comparable, V any](
 }
 
 // ByRange fills the index from the objects that this replica handles, if the replicas share the objects by
-// [ShardingSettings]. Without it, each replica watches all objects for the index.
+// [ShardingSettings]. Without it, each replica watches all objects for the index. Handlers do not wait until such an
+// index is filled from the other ranges of the replica.
 func ByRange() indexOption {
 	return optionOf[indexOption]("ByRange", nil, func(h *handlers.Handler) { h.Index.ByRange = true })
 }

@@ -42,7 +42,19 @@ func (w *sharedWork) handle(replica string) kopf.ChangeFunc[*corev1.ConfigMap] {
 
 // run records a call, which takes some time.
 func (w *sharedWork) run(ctx context.Context, replica, name string) error {
+	w.begin(replica, name)
+	defer w.finish(name)
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// begin records the beginning of a call.
+func (w *sharedWork) begin(replica, name string) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if other := w.current[name]; other != "" {
 		w.t.Errorf("%s handles %s while %s does", replica, name, other)
 	}
@@ -52,15 +64,13 @@ func (w *sharedWork) run(ctx context.Context, replica, name string) error {
 		w.objects[replica] = map[string]int{}
 	}
 	w.objects[replica][name]++
-	w.mu.Unlock()
-	select {
-	case <-time.After(100 * time.Millisecond):
-	case <-ctx.Done():
-	}
+}
+
+// finish records the end of a call.
+func (w *sharedWork) finish(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.current, name)
-	return ctx.Err()
 }
 
 // take returns the number of objects that each replica has handled since the last take, and the objects with another
@@ -147,9 +157,9 @@ func TestPeersOfSharedObjects(t *testing.T) {
 		}
 		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
 			objects: map[string]map[string]int{}}
-		for _, identity := range []string{"a", "b"} {
+		start := func(identity string, priority int) {
 			op := kopf.New("test.example.org", kopf.Settings{
-				Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity},
+				Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority},
 				Sharding: kopf.ShardingSettings{Shards: 4},
 			})
 			widgets := kopf.For(op, &Widget{})
@@ -157,12 +167,14 @@ func TestPeersOfSharedObjects(t *testing.T) {
 			widgets.OnCreate("create", handle)
 			widgets.OnUpdate("update", handle)
 			stop := s.run(op, nil)
-			defer func() {
+			t.Cleanup(func() {
 				if err := stop(); err != nil {
 					t.Error(err)
 				}
-			}()
+			})
 		}
+		start("a", 0)
+		start("b", 0)
 		time.Sleep(time.Minute)
 		shares, wrong := w.take(names)
 		if len(shares) != 2 || len(wrong) > 0 {
@@ -182,6 +194,72 @@ func TestPeersOfSharedObjects(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if shares, wrong := w.take(names); len(shares) != 2 || len(wrong) > 0 {
 			t.Errorf("after the pause, objects by replica: %v; not handled once: %q", shares, wrong)
+		}
+		// The others pause, so this one must not keep to a share.
+		start("c", 10)
+		time.Sleep(time.Minute)
+		for _, name := range names {
+			s.server.Edit(widgetResource, "ns", name, func(object map[string]any) {
+				object["spec"] = map[string]any{"size": int64(3)}
+			})
+		}
+		time.Sleep(time.Minute)
+		if shares, wrong := w.take(names); len(shares) != 1 || shares["c"] != len(names) || len(wrong) > 0 {
+			t.Errorf("with a higher priority, c must handle all objects: %v; not handled once: %q", shares, wrong)
+		}
+	})
+}
+
+// TestMoveOfRunningHandlers shows that a handler of a range that moves has time to return after its context has ended,
+// before another replica calls a handler for the object.
+func TestMoveOfRunningHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
+			objects: map[string]map[string]int{}}
+		release := make(chan struct{})
+		defer close(release)
+		cancelled := 0
+		start := func(replica string, waits bool) {
+			op := kopf.New("moves.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 2}})
+			kopf.For(op, &corev1.ConfigMap{}).OnCreate("create", func(
+				ctx context.Context, c *kopf.Change[*corev1.ConfigMap],
+			) error {
+				w.begin(replica, c.Object.Name)
+				defer w.finish(c.Object.Name)
+				if !waits {
+					return nil
+				}
+				select {
+				case <-ctx.Done():
+					time.Sleep(3 * time.Second)
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					cancelled++
+				case <-release:
+				}
+				return ctx.Err()
+			})
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		start("first", true)
+		time.Sleep(time.Minute)
+		for n := range 20 {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start("second", false)
+		time.Sleep(time.Minute)
+		shares, _ := w.take(nil)
+		if moved := shares["second"]; moved == 0 || moved == 20 || moved != cancelled {
+			t.Errorf("%d handlers were cancelled, and then called by the second replica for %d of 20 objects", cancelled,
+				moved)
 		}
 	})
 }

@@ -308,21 +308,17 @@ func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controll
 }
 
 // watchedRanges returns the ranges of a kind whose watches are checked: the own ranges, and the range of all objects if
-// handlers of parents watch the kind. The readiness has a check of its own for the lists of indices.
+// indices or handlers of parents need them.
 func watchedRanges(own *shards.OwnRanges, all []*adapters.HandlerChain) (watched []shards.Range) {
 	ranges, _ := own.Current()
 	if own == nil {
 		return ranges
 	}
-	var needsOwn, needsAll bool
-	for _, h := range all {
-		needsOwn = needsOwn || !h.Description.NeedsAllObjects()
-		needsAll = needsAll || h.Description.WatchesChildren()
-	}
-	if needsOwn {
+	needsAll := func(h *adapters.HandlerChain) bool { return h.Description.NeedsAllObjects() }
+	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return !needsAll(h) }) {
 		watched = ranges
 	}
-	if needsAll {
+	if slices.ContainsFunc(all, needsAll) {
 		watched = append(watched, shards.Range{})
 	}
 	return watched

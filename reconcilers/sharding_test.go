@@ -234,6 +234,9 @@ func TestSharedObjects(t *testing.T) {
 				}
 				first.requireReady("at first")
 				second.requireReady("at first")
+				if _, isWatched := first.state.Scope("configmaps").SilentFor(); !isWatched {
+					t.Error("the checks must include the watch of all objects for indices")
+				}
 
 				first.leave(2)
 				second.add(2)

@@ -80,6 +80,8 @@ func (g Group) state(one sharding.Replica) string {
 		return "does not run"
 	case one.Leaving:
 		return "leaving"
+	case one.Paused:
+		return "paused"
 	case one.Count != g.Count:
 		return fmt.Sprintf("waits: has another layout, of %d ranges", one.Count)
 	case len(one.Ranges) == 0:

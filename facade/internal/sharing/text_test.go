@@ -23,17 +23,19 @@ func TestText(t *testing.T) {
 				{Identity: "b\x1b[2J", Count: 8, Ranges: []int{4}, Leaving: true, Renewed: now.Add(time.Minute)},
 				{Identity: "c", Count: 16, Renewed: now},
 				{Identity: "d", Count: 8, Renewed: now},
+				{Identity: "f", Count: 8, Paused: true},
 				{Identity: "e", Count: 8, Ranges: []int{3}, Silent: true},
 			},
 		},
 	}, {Namespace: "test", Status: sharding.Status{Elected: "x"}}}}
-	const want = `Operator op: 5 replicas share 8 ranges by Leases of prod/op-1.
+	const want = `Operator op: 6 replicas share 8 ranges by Leases of prod/op-1.
 
 REPLICA  RANGES       OBJECTS  BACKLOG  RENEWED  STATE
 a        0-2,5 (4)    10       2        3s ago   handles
 b` + "\uFFFD" + `[2J    4 (1)        0        0        0s ago   leaving
 c        none         0        0        0s ago   waits: has another layout, of 16 ranges
 d        none         0        0        0s ago   waits for a range
+f        none         0        0        never    paused
 e        3 (1)        0        0        never    does not run
 
 Ranges without an owner, whose objects are not handled: 3,6-7 (3 of 8)

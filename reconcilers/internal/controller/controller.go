@@ -82,6 +82,7 @@ type Controller struct {
 	hasSynced        func() bool       // reports whether store is complete
 	lastSyncVersion  func() string     // the resource version of the informer's last list or watch event
 	handledElsewhere *shards.OwnRanges // ranges whose objects other controllers handle; nil if none do
+	reportsIndexing  bool              // the health has the watch of a controller that only fills indices
 	queue            atomic.Pointer[source.PriorityQueue]
 	passes           sync.WaitGroup   // the passes that are running
 	unwrittenObjects unwrittenObjects // of one run: the objects with results that are not stored yet

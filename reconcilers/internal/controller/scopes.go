@@ -226,7 +226,8 @@ func (s *scopeControllers) indexScope(ctx context.Context, scope memory.KindScop
 	// Without the other handlers, the informer does not need their fields or labels.
 	own := slices.Clone(indexing)
 	c := newController(s.deps, turn, s.resource, scope, own, own, s.workers)
-	c.handledElsewhere = s.handledElsewhere
+	// Otherwise, the health has the watches of the controllers that handle the objects.
+	c.handledElsewhere, c.reportsIndexing = s.handledElsewhere, s.indexing && s.deps.Ranges != nil
 	c.runIndexing(ctx)
 }
 
