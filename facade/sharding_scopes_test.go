@@ -76,7 +76,7 @@ func TestShardedScopes(t *testing.T) {
 				if err := c.Ensure(ctx, child); err != nil {
 					return err
 				}
-				isReady := func(s *corev1.Secret) bool { return c.Object.Namespace == "b" || s.Labels["edited"] == "yes" }
+				isReady := func(s *corev1.Secret) bool { return s.Namespace == "b" || s.Labels["edited"] == "yes" }
 				if err := kopf.WaitFor(c, child, isReady, time.Hour); err != nil {
 					return err
 				}

@@ -258,8 +258,7 @@ func TestMoveOfRunningHandlers(t *testing.T) {
 		time.Sleep(time.Minute)
 		shares, _ := w.take(nil)
 		if moved := shares["second"]; moved == 0 || moved == 20 || moved != cancelled {
-			t.Errorf("%d handlers were cancelled, and then called by the second replica for %d of 20 objects", cancelled,
-				moved)
+			t.Errorf("%d handlers were cancelled; the second one called them for %d of 20", cancelled, moved)
 		}
 	})
 }

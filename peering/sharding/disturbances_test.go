@@ -107,7 +107,8 @@ func TestNumberOfRanges(t *testing.T) {
 		d := g.start("d", 8)
 		g.pass(time.Minute)
 		g.requireOpen("replicas with another number of ranges wait", 2, 2)
-		if got := c.sharding.DescribeStandby(); !strings.Contains(got, "with 4 have") || c.sharding.CheckReady() != nil {
+		got := c.sharding.DescribeStandby()
+		if !strings.Contains(got, "with 4 have") || c.sharding.CheckReady() != nil {
 			t.Errorf("the waiting replica must be ready and name the present number: %q", got)
 		}
 		if unowned := c.sharding.Status().Unowned; len(unowned) > 0 {

@@ -129,7 +129,7 @@ func (s *Sharding) send(ctx context.Context, w write) (*lease, error) {
 	return s.core.parse(object), s.checkLabel(object)
 }
 
-// restoreLabel sets the label of an existing Lease that lists do not show, because another client has removed the label.
+// restoreLabel sets the label of an existing Lease that lists do not show, because another client has removed it.
 func (s *Sharding) restoreLabel(ctx context.Context, name string) error {
 	object, err := s.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil || object.Labels[groupLabel] != "" {
@@ -145,8 +145,8 @@ func (s *Sharding) restoreLabel(ctx context.Context, name string) error {
 // checkLabel returns an error if the API server has not stored the label, by which lists find the Lease.
 func (s *Sharding) checkLabel(object *coordinationv1.Lease) error {
 	if object.Labels[groupLabel] != s.core.group() {
-		return fmt.Errorf("the cluster does not keep the label %s of Lease %s: look for a policy or webhook that removes "+
-			"or changes it", groupLabel, object.Name)
+		return fmt.Errorf("the cluster does not keep the label %s of Lease %s: look for a policy or webhook that "+
+			"removes or changes it", groupLabel, object.Name)
 	}
 	return nil
 }

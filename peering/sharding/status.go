@@ -13,8 +13,8 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// silentAfter is how old the renewal of a live replica may look. Replicas renew their Leases every few seconds, so most of
-// this time is for clocks that differ.
+// silentAfter is how old the renewal of a live replica may look. Replicas renew their Leases every few seconds, so most
+// of this time is for clocks that differ.
 const silentAfter = 2 * time.Minute
 
 // Load is what one replica works on.
@@ -78,11 +78,11 @@ func (s *Sharding) Status() Status {
 	return s.status
 }
 
-// ReadStatus returns the state of the ranges in each namespace that has such Leases, by one list. Without a namespace, it
-// lists those of all namespaces. The numbers of ranges are those of the layouts.
+// ReadStatus returns the state of the ranges in each namespace that has such Leases, by one list. Without a namespace,
+// it lists those of all namespaces. The numbers of ranges are those of the layouts.
 //
-// One list does not show who has died in the last minutes, nor since when a range has had no owner. A replica whose Lease
-// looks older than that is silent, and its ranges have no owner.
+// One list does not show who has died in the last minutes, nor since when a range has had no owner. A replica whose
+// Lease looks older than that is silent, and its ranges have no owner.
 //
 // # Errors
 //

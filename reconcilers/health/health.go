@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // The defaults of Limits.
@@ -111,13 +109,14 @@ func (h *Health) AnnounceScopes(scopes, unanswered []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hasDiscovered, h.unansweredSelectors = true, unanswered
-	announced := sets.New(scopes...)
-	maps.DeleteFunc(h.scopes, func(name string, _ *WatchedScope) bool { return !announced.Has(name) })
+	announced := map[string]bool{}
 	for _, name := range scopes {
+		announced[name] = true
 		if h.scopes[name] == nil {
 			h.scopes[name] = &WatchedScope{name: name, lastWatchEnd: time.Now()} // the time without a watch begins now
 		}
 	}
+	maps.DeleteFunc(h.scopes, func(name string, _ *WatchedScope) bool { return !announced[name] })
 }
 
 // Scope returns the scope of that name for reports; nil, which ignores reports, if the scope is not announced.

@@ -46,8 +46,8 @@ func (c *Coordination) replicaGroup(by CoordinationSettings) string {
 	return c.leaseOf(by).String()
 }
 
-// connectSharding makes the operator share the objects with its replicas: it sets the ranges in the options, and adds the
-// sharing of ranges to the extra work. The gate in the options must be set. Without peers, isPaused is nil. It does
+// connectSharding makes the operator share the objects with its replicas: it sets the ranges in the options, and adds
+// the sharing of ranges to the extra work. The gate in the options must be set. Without peers, isPaused is nil. It does
 // nothing for an operator that is not sharded.
 func (c *Coordination) connectSharding(
 	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings, isPaused func() bool,

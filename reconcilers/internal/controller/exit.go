@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
-// maxRangeGrace limits Settings.PauseTimeout for the objects of a range. A replica releases a busy range 15 seconds after
-// it has closed its gate: the rest is for handlers that return late, and for their outcomes.
+// maxRangeGrace limits Settings.PauseTimeout for the objects of a range. A replica releases a busy range 15 seconds
+// after it has closed its gate: the rest is for handlers that return late, and for their outcomes.
 const maxRangeGrace = 10 * time.Second
 
 // beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running

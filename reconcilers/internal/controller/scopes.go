@@ -37,7 +37,8 @@ type Turn struct {
 	// until the context ends. It is for operators that pause by namespace or by range. If nil, the scope is served all
 	// the time.
 	FollowPauses func(
-		ctx context.Context, scope memory.KindScope, serve ServeScope, namespacePaused, rangePaused func(context.Context),
+		ctx context.Context, scope memory.KindScope, serve ServeScope,
+		namespacePaused, rangePaused func(context.Context),
 	)
 }
 
@@ -190,8 +191,9 @@ func (s *scopeControllers) startController(ctx context.Context, scope memory.Kin
 		case s.turn.FollowPauses == nil:
 			s.serveScope(ctx, scope, s.turn)
 		default:
-			// The operator pauses by namespace or range: handle objects while the scope is not paused. Handlers in other
-			// namespaces may need the indices of a paused one; a range is paused only until it moves or is regained.
+			// The operator pauses by namespace or range: handle objects while the scope is not paused. Handlers in
+			// other namespaces may need the indices of a paused one. A range is paused only until it moves or is
+			// regained.
 			reportPaused := func(context.Context) { s.deps.Health.Scope(scope.String()).ReportPaused() }
 			s.turn.FollowPauses(ctx, scope, func(ctx context.Context, gate kind.WorkGate, takeovers int) {
 				turn := s.turn

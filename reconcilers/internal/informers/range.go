@@ -19,9 +19,9 @@ func (l *listing) isForeign(object *compact.CachedObject) bool {
 	return true
 }
 
-// rangeWatch is a watch without the objects outside of the range. Their events become bookmarks, so the informer resumes
-// from the newest resourceVersion when the watch breaks. Without any event, it would list all objects again. Unlike that
-// of watch.Filter, its goroutine ends when the watch is stopped, even if no caller reads the next event.
+// rangeWatch is a watch without the objects outside of the range. Their events become bookmarks, so the informer
+// resumes from the newest resourceVersion when the watch breaks. Without any event, it would list all objects again.
+// Unlike that of watch.Filter, its goroutine ends when the watch is stopped, even if no caller reads the next event.
 type rangeWatch struct {
 	watch.Interface
 
