@@ -110,7 +110,7 @@ type core struct {
 	jitter        func() time.Duration
 	opensFrom     time.Time // no range may open before, because the layout did not exist
 	// noWaitUntil is set when this process takes a layout by which no process acts. Until then, ranges of the same list
-	// open without a wait. The next list resets it, because other replicas may act by then.
+	// open without a wait. The next list resets it, because other replicas may act after it.
 	noWaitUntil time.Time
 
 	sightings map[string]sighting // by name of the replica's Lease
