@@ -182,7 +182,7 @@ type PeeringSettings struct {
 	// Accepts [Immediately].
 	TakeOverWait time.Duration
 	// PauseTimeout is how long handlers may continue in a pause, before their contexts end with [ErrPaused]. Default:
-	// 30 seconds. Accepts [Immediately].
+	// 30 seconds; with [ShardingSettings], 10 seconds at most. Accepts [Immediately].
 	PauseTimeout time.Duration
 }
 

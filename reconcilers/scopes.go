@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -20,6 +21,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
+
+// forgetDelay is the time from the deletion of an object until the watches of all objects report it, in an operator whose
+// replicas share the objects.
+const forgetDelay = time.Minute
 
 // scopes are the resources that an operator serves, each in its namespaces. Both sets may change at any time.
 type scopes struct {
@@ -308,17 +313,16 @@ func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controll
 }
 
 // watchedRanges returns the ranges of a kind whose watches are checked: the own ranges, and the range of all objects if
-// indices or handlers of parents need them.
+// handlers of parents watch the kind. The readiness has a check of its own for the lists of indices.
 func watchedRanges(own *shards.OwnRanges, all []*adapters.HandlerChain) (watched []shards.Range) {
 	ranges, _ := own.Current()
 	if own == nil {
 		return ranges
 	}
-	needsAll := func(h *adapters.HandlerChain) bool { return h.Description.NeedsAllObjects() }
-	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return !needsAll(h) }) {
+	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return !h.Description.NeedsAllObjects() }) {
 		watched = ranges
 	}
-	if slices.ContainsFunc(all, needsAll) {
+	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.WatchesChildren() }) {
 		watched = append(watched, shards.Range{})
 	}
 	return watched

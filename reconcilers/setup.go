@@ -106,6 +106,9 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),
 	}
+	if o.Ranges != nil {
+		own.controllers.ForgetDelay = forgetDelay
+	}
 	if o.Gate != nil {
 		own.controllers.Permission = o.Gate.permissionIn
 		if o.NeedsGate == nil {

@@ -100,7 +100,7 @@ type core struct {
 	inTerm      bool
 	until       time.Time // end of the permission to write in this term
 	isEnding    bool      // the process ends: it leaves all ranges
-	isPaused    bool      // the peers paused the operator in this process, as of the last list
+	pausedSince time.Time // since when lists have found the operator in this process paused by its peers; zero if not
 	yields      bool      // it leaves all ranges, because other replicas are not paused
 
 	layoutVersion string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,14 +142,30 @@ func TestPausedReplicas(t *testing.T) {
 		defer g.end()
 		a, b, c := g.start("a", 4), g.start("b", 4), g.start("c", 4)
 		g.pass(time.Minute)
+		moves := func() (all []sharding.Moves) {
+			for _, r := range g.all {
+				all = append(all, r.sharding.Status().Moves)
+			}
+			return all
+		}
+		before := moves()
+		for _, paused := range []bool{true, false} {
+			for _, r := range g.all {
+				r.paused.Store(paused)
+			}
+			g.pass(time.Minute)
+		}
+		if after := moves(); !slices.Equal(before, after) {
+			t.Errorf("ranges have moved in a pause of all replicas: %v, before %v", after, before)
+		}
 		a.paused.Store(true)
 		b.paused.Store(true)
-		g.pass(15 * time.Second)
+		g.pass(30 * time.Second)
 		if got := g.open(); len(got) != 1 || got["c"] != 4 {
 			t.Errorf("the only replica without a pause must hold all ranges, got %v", got)
 		}
 		c.paused.Store(true)
-		g.pass(15 * time.Second)
+		g.pass(30 * time.Second)
 		if got := g.open(); got["a"]+got["b"]+got["c"] != 4 || got["c"] != 2 {
 			t.Errorf("replicas that are all paused share the ranges, got %v", got)
 		}

@@ -70,7 +70,12 @@ func (c *core) observeLayout(previous time.Time) {
 // true if owners of ranges may have changed.
 func (c *core) observeReplicas(isChanged bool) bool {
 	c.live, c.isFirst, c.nextDeath = 0, true, time.Time{}
-	c.isPaused = c.Paused != nil && c.Paused()
+	switch isPaused := c.Paused != nil && c.Paused(); {
+	case !isPaused:
+		c.pausedSince = time.Time{}
+	case c.pausedSince.IsZero():
+		c.pausedSince = c.view.received
+	}
 	paused := 0
 	seen := make(map[string]sighting, len(c.view.replicas))
 	for name, one := range c.view.replicas {
@@ -113,13 +118,15 @@ func (c *core) observeReplicas(isChanged bool) bool {
 }
 
 // countSelf adds this process to the replicas that share the ranges. While the peers have paused some of the replicas,
-// the others share all ranges. If all of them are paused, they keep their ranges.
+// the others share all ranges. If all of them are paused, they keep their ranges: the Leases of live replicas show a
+// pause after their next renewal.
 func (c *core) countSelf(paused int) {
-	c.yields = c.isPaused && c.live > 0
+	isPaused := !c.pausedSince.IsZero()
+	c.yields = isPaused && c.live > 0 && c.view.received.Sub(c.pausedSince) >= silence
 	switch {
 	case c.isEnding, c.yields:
-	case c.isPaused:
-		c.live = paused + 1
+	case isPaused:
+		c.live += paused + 1
 	default:
 		c.live++
 	}

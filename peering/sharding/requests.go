@@ -129,10 +129,10 @@ func (s *Sharding) send(ctx context.Context, w write) (*lease, error) {
 	return s.core.parse(object), s.checkLabel(object)
 }
 
-// restoreLabel sets the label of an existing Lease that lists do not show, because another client has removed it.
+// restoreLabel sets the label of an existing Lease that lists do not show, because another client has changed it.
 func (s *Sharding) restoreLabel(ctx context.Context, name string) error {
 	object, err := s.client.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || object.Labels[groupLabel] != "" {
+	if err != nil || object.Labels[groupLabel] == s.core.group() {
 		return err
 	}
 	metav1.SetMetaDataLabel(&object.ObjectMeta, groupLabel, s.core.group())

@@ -182,8 +182,11 @@ func (s *Sharding) publish() {
 	s.status, s.standby = status, standby
 }
 
-// describeStandby returns why no range is open, or "".
+// describeStandby returns why no range is open, or "". It returns "" also while the peers pause the operator.
 func (c *core) describeStandby() string {
+	if !c.pausedSince.IsZero() {
+		return ""
+	}
 	var opens time.Time
 	held := 0
 	for _, r := range c.ranges {

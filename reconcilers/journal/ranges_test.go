@@ -49,7 +49,7 @@ func TestRangeFacts(t *testing.T) {
 				"there, such as by kubectl exec pod-b.", ""},
 		"Unowned": {"a range without an owner", &sharding.Status{Count: 4, Identity: "pod-a_1", Own: other, Open: other,
 			Unowned:  []sharding.Unowned{{Index: index, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
-			Replicas: replicas(other, nil)}, "known", "No replica holds this range since 2026-01-02", ""},
+			Replicas: replicas(other, nil)}, "known", "No replica has held this range since 2026-01-02", ""},
 		"Waits": {"ranges of another layout are not those of this replica", &sharding.Status{Count: 4,
 			Identity: "pod-a_1", AwaitsLayout: true, Own: []int{index}, Open: []int{index},
 			Replicas: replicas(nil, []int{index})}, "known", "Replica pod-b_2 holds the range", ""},

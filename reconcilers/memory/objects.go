@@ -100,13 +100,39 @@ func (s *Objects) WasDeleted(key types.NamespacedName, uid types.UID) bool {
 	return slices.Contains(s.deletions[key], uid)
 }
 
-// TakeDeletions returns the deleted objects of this name and removes them, so that each is returned once.
-func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
+// IsDeletionPending reports whether the informer has reported the object as deleted since the last TakeDeletions of its
+// name.
+func (s *Objects) IsDeletionPending(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone := s.deletions[key]
-	delete(s.deletions, key)
-	return gone
+	for _, gone := range s.deletions {
+		if slices.Contains(gone, uid) {
+			return true
+		}
+	}
+	return false
+}
+
+// CountDeletions returns how many deleted objects of this name there are since the last TakeDeletions.
+func (s *Objects) CountDeletions(key types.NamespacedName) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.deletions[key])
+}
+
+// TakeDeletions returns the first deleted objects of this name and removes them, so that each is returned once.
+func (s *Objects) TakeDeletions(key types.NamespacedName, count int) []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.deletions[key]
+	// A run that has ended and begun again has taken them over.
+	count = min(count, len(all))
+	if count == len(all) {
+		delete(s.deletions, key)
+	} else {
+		s.deletions[key] = all[count:]
+	}
+	return all[:count:count]
 }
 
 // EndRun ends the run of a controller whose listing was complete. It stores which objects are cached now: until the

@@ -187,10 +187,14 @@ func TestDeletions(t *testing.T) {
 	if s.Len() != 0 || !s.WasDeleted(key, "u1") || !s.WasDeleted(key, "u2") || s.WasDeleted(key, "u3") {
 		t.Error("the objects are not forgotten, or their deletions are not known")
 	}
-	if d := cmp.Diff([]types.UID{"u1", "u2"}, s.TakeDeletions(key)); d != "" {
+	first := s.TakeDeletions(key, s.CountDeletions(key)-1)
+	if !s.IsDeletionPending("u2") || s.IsDeletionPending("u1") {
+		t.Error("the second deletion must wait, and the first one must not")
+	}
+	if d := cmp.Diff([]types.UID{"u1", "u2"}, append(first, s.TakeDeletions(key, 1)...)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
-	if s.WasDeleted(key, "u1") || s.TakeDeletions(key) != nil {
+	if s.WasDeleted(key, "u1") || len(s.TakeDeletions(key, 1)) > 0 {
 		t.Error("the deletions are known after they were taken")
 	}
 }

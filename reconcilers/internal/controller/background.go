@@ -17,15 +17,30 @@ import (
 
 var _ background.Service = (*Controller)(nil)
 
+// forgetEnded returns the function that reports a deleted object to the dependents when its last background handler has
+// ended. As long as event handlers are still called for the deletion, [Controller.notifyDeleted] does it after them.
+func (c *Controller) forgetEnded() func(uid types.UID) {
+	objects, forget := c.objects, c.deps.Forget
+	if forget == nil {
+		return nil
+	}
+	return func(uid types.UID) {
+		if !objects.IsDeletionPending(uid) {
+			forget(uid)
+		}
+	}
+}
+
 // beginBackground lets background handlers run until the context ends or the returned function is called. That function
 // waits for the handlers to stop. If the operator exits during the wait, they get the shorter time of an exit.
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
 	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
 	own.Resource, own.Cache, own.Slot = &resource, nil, nil
+	own.Settings.PauseTimeout = c.pauseTimeout()
 	c.background.AllowStarts(background.KindSettings{
 		HandledKind: own, Handlers: c.handlers.Background, Range: c.scope.Range,
-		Permission: c.deps.writePermission(c.scope), OnForgotten: c.deps.Forget, Log: c.log,
+		Permission: c.deps.writePermission(c.scope), OnForgotten: c.forgetEnded(), Log: c.log,
 	}, c)
 	// Stop the background handlers as soon as the context ends, while change handlers may still run. If a pause turns
 	// into an exit, stop them again with the new reason.

@@ -27,7 +27,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // restartPause is the delay before a failed controller starts again.
@@ -79,10 +78,8 @@ type Controller struct {
 
 	// The informer of the current run, and its queue. The queue is replaced by each run, and is nil before the first.
 	store            toolscache.Store
-	hasSynced        func() bool       // reports whether store is complete
-	lastSyncVersion  func() string     // the resource version of the informer's last list or watch event
-	handledElsewhere *shards.OwnRanges // ranges whose objects other controllers handle; nil if none do
-	reportsIndexing  bool              // the health has the watch of a controller that only fills indices
+	hasSynced        func() bool   // reports whether store is complete
+	lastSyncVersion  func() string // the resource version of the informer's last list or watch event
 	queue            atomic.Pointer[source.PriorityQueue]
 	passes           sync.WaitGroup   // the passes that are running
 	unwrittenObjects unwrittenObjects // of one run: the objects with results that are not stored yet

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,6 +44,9 @@ type Dependencies struct {
 	// Forget is called with the uid of every deleted object after its handlers, possibly more than once. It must be
 	// quick. It may be nil.
 	Forget func(uid types.UID)
+	// ForgetDelay is the time from the deletion of an object until watches of all objects call Forget, if the replicas
+	// share the objects: the controller of its range may still have to call handlers. Zero is none.
+	ForgetDelay time.Duration
 	// Cluster has the configuration of the API server, and HTTPClient sends the requests, except for writes if Writes
 	// is set.
 	Cluster    ManagerCluster

@@ -25,14 +25,10 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	c.passContext = passing
 	ended := make(chan struct{})
 	last := grace{ended: ended, abandoned: c.deps.Abandoned, permissionEnded: c.deps.writePermission(c.scope).Done()}
-	pauseTimeout := c.deps.Settings.PauseTimeout
-	if !c.scope.Range.IsWhole() {
-		pauseTimeout = min(pauseTimeout, maxRangeGrace)
-	}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
 		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
-		if errors.Is(cause, execution.ErrPaused) && last.waitForEnd(pauseTimeout, c.deps.Exiting) {
+		if errors.Is(cause, execution.ErrPaused) && last.waitForEnd(c.pauseTimeout(), c.deps.Exiting) {
 			cause, exits = execution.ErrExiting, true
 		}
 		if exits {
@@ -46,6 +42,14 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 		close(ended)
 		cancel(nil)
 	}
+}
+
+// pauseTimeout returns how long running handlers may go on in a pause.
+func (c *Controller) pauseTimeout() time.Duration {
+	if c.scope.Range.IsWhole() {
+		return c.deps.Settings.PauseTimeout
+	}
+	return min(c.deps.Settings.PauseTimeout, maxRangeGrace)
 }
 
 // grace describes how long running handlers may finish: until all have ended, until the manager stops waiting for the

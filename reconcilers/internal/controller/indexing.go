@@ -35,9 +35,6 @@ func RunIndexing(
 // runIndexing fills the indices of one scope while no controller does, until the context ends.
 func (c *Controller) runIndexing(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
-	if c.reportsIndexing {
-		defer c.health.ReportEnd()
-	}
 	for {
 		// Wait until no controller feeds the indices of this scope.
 		c.feed = c.indexer.BeginAlone(ctx, c.indexingTask(), c.indicesFilled)
@@ -81,20 +78,12 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.reportsIndexing {
-		c.health.ReportStart()
-	}
 	// The order of the deferred calls matters: the context ends first, then the wait for the sync returns.
 	var listing sync.WaitGroup
 	defer listing.Wait()
 	defer cancel()
 	informed := &source.InformerSource{
-		Informer: informer, Events: source.Events{Observer: indexOnly{c}}, OnListed: func() {
-			c.finishIndexListing()
-			if c.reportsIndexing && c.hasSynced() {
-				c.health.ReportSynced()
-			}
-		},
+		Informer: informer, Events: source.Events{Observer: indexOnly{c}}, OnListed: c.finishIndexListing,
 	}
 	if err := informed.Start(ctx, nil); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)

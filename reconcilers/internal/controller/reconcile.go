@@ -114,13 +114,16 @@ func (c *Controller) runRequestSafely(
 // The cache is read again after the memory was acquired, because it may have advanced since. If the newest state is our
 // own write and needs no work, the pass ends after the raw events, unless the pass was requested without an event.
 func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
-	// Dependents learn about a deletion only after the event handlers of this pass have received it.
-	defer c.notifyDeleted(key)
+	// Dependents learn about a deletion only after the event handlers of this pass have received it. A later deletion
+	// is for the next pass.
+	deleted := c.objects.CountDeletions(key)
+	defer func() { c.notifyDeleted(key, deleted) }()
 	woken := c.objects.TakePassRequest(key)
 	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cachedObject(key)
 	// Raw events come first: they must be delivered even if the object needs no other work.
 	if wait := c.deliverEvents(ctx, key, cached); wait > 0 {
+		deleted = 0 // the handlers get their events later
 		defer func() { result = withEarlierRequeue(result, wait) }()
 	}
 	// An object that disappeared is not in the cache, so its handlers must run before the next check.

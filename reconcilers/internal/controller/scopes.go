@@ -58,8 +58,6 @@ type scopeControllers struct {
 	workers  *workers
 	ranges   *shards.OwnRanges // nil if each controller handles all objects of its namespace
 	indexing bool              // only fill indices; other controllers own the memory
-	// handledElsewhere are the ranges whose objects other controllers of the resource handle; nil if none do.
-	handledElsewhere *shards.OwnRanges
 
 	byScope            map[memory.KindScope]scopeController // used by the goroutine of followScopes only
 	runningControllers sync.WaitGroup                       // counts the running controllers
@@ -88,8 +86,7 @@ func Run(
 	for _, group := range groupHandlers(deps.Ranges, own) {
 		s := &scopeControllers{
 			deps: deps, turn: turn, resource: r, handlers: group.handlers, siblings: own, workers: w,
-			ranges: group.ranges, indexing: group.indexing, handledElsewhere: group.handledElsewhere,
-			byScope: map[memory.KindScope]scopeController{},
+			ranges: group.ranges, indexing: group.indexing, byScope: map[memory.KindScope]scopeController{},
 		}
 		if group.indexing {
 			logging.OfKind(deps.Log, r.GroupVersionKind).Info("Watching the objects of all ranges for indices; "+
@@ -227,17 +224,12 @@ func (s *scopeControllers) indexScope(ctx context.Context, scope memory.KindScop
 	turn := Turn{Readiness: s.turn.Readiness}
 	// Without the other handlers, the informer does not need their fields or labels.
 	own := slices.Clone(indexing)
-	c := newController(s.deps, turn, s.resource, scope, own, own, s.workers)
-	// Otherwise, the health has the watches of the controllers that handle the objects.
-	c.handledElsewhere, c.reportsIndexing = s.handledElsewhere, s.indexing && s.deps.Ranges != nil
-	c.runIndexing(ctx)
+	newController(s.deps, turn, s.resource, scope, own, own, s.workers).runIndexing(ctx)
 }
 
 // controllerFor creates the controller of a scope with all handlers.
 func (s *scopeControllers) controllerFor(scope memory.KindScope, turn Turn) *Controller {
-	c := newController(s.deps, turn, s.resource, scope, s.handlers, s.siblings, s.workers)
-	c.handledElsewhere = s.handledElsewhere
-	return c
+	return newController(s.deps, turn, s.resource, scope, s.handlers, s.siblings, s.workers)
 }
 
 // forgetScope drops everything that is stored in memory for a scope, and reports its objects as deleted.

@@ -1,10 +1,6 @@
 package controller
 
 import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
@@ -15,8 +11,6 @@ type handlerGroup struct {
 	ranges       *shards.OwnRanges // nil if the controllers handle all objects
 	indexing     bool              // the controllers only fill indices
 	hasNoIndices bool              // another group has them
-	// handledElsewhere are the ranges whose objects another group handles; nil if none does.
-	handledElsewhere *shards.OwnRanges
 }
 
 // groupHandlers divides the handlers of a kind. Indices need all objects, and so do the parents of children: a parent
@@ -36,13 +30,9 @@ func groupHandlers(ranges *shards.OwnRanges, own []*adapters.HandlerChain) (grou
 			indices = append(indices, h)
 		}
 	}
-	var handledElsewhere *shards.OwnRanges
-	if len(ranged) > 0 {
-		handledElsewhere = ranges
-	}
 	for _, group := range []handlerGroup{
-		{handlers: parents, hasNoIndices: true, handledElsewhere: handledElsewhere},
-		{handlers: indices, indexing: true, handledElsewhere: handledElsewhere},
+		{handlers: parents, hasNoIndices: true},
+		{handlers: indices, indexing: true},
 		{handlers: ranged, ranges: ranges},
 	} {
 		if len(group.handlers) > 0 {
@@ -50,16 +40,6 @@ func groupHandlers(ranges *shards.OwnRanges, own []*adapters.HandlerChain) (grou
 		}
 	}
 	return groups
-}
-
-// isHandledElsewhere reports whether another controller handles the object: that of its range. This one watches it for
-// parents or indices only.
-func (c *Controller) isHandledElsewhere(uid types.UID) bool {
-	if c.handledElsewhere == nil {
-		return false
-	}
-	ranges, _ := c.handledElsewhere.Current()
-	return slices.ContainsFunc(ranges, func(one shards.Range) bool { return one.Contains(uid) })
 }
 
 // logForeignObjects logs, once for each kind, that the API server sends the objects of all ranges.

@@ -68,9 +68,9 @@ func (c *Controller) NoteDeleted(obj source.Object) {
 	c.unhandled.ForgetObject(obj.GetUID())
 }
 
-// notifyDeleted reports the deleted objects of a name to the dependents, after their event handlers were called.
-func (c *Controller) notifyDeleted(key types.NamespacedName) {
-	c.forgetObjects(c.objects.TakeDeletions(key))
+// notifyDeleted reports the first deleted objects of a name to the dependents, after their event handlers were called.
+func (c *Controller) notifyDeleted(key types.NamespacedName, count int) {
+	c.forgetObjects(c.objects.TakeDeletions(key, count))
 }
 
 // finishFirstListing runs after the first listing of a run, before any pass. Objects that are missing in it were
@@ -97,10 +97,16 @@ func (c *Controller) finishIndexListing() {
 
 // forgetObjects reports deleted objects to Dependencies.Forget and to the dependents.
 func (c *Controller) forgetObjects(gone []types.UID) {
+	if delay := c.deps.ForgetDelay; delay > 0 && c.scope.Range.IsWhole() && len(gone) > 0 {
+		time.AfterFunc(delay, func() { c.forgetObjectsNow(gone) })
+		return
+	}
+	c.forgetObjectsNow(gone)
+}
+
+// forgetObjectsNow reports deleted objects to the dependents at once.
+func (c *Controller) forgetObjectsNow(gone []types.UID) {
 	for _, uid := range gone {
-		if c.isHandledElsewhere(uid) {
-			continue // that controller forgets it, after its handlers were called
-		}
 		if c.deps.Forget != nil {
 			c.deps.Forget(uid)
 		}

@@ -195,7 +195,7 @@
 			element('th', r.identity === identity ? `${r.identity} (this one)` : r.identity, {scope: 'row'}),
 			element('td', compact(r.ranges ?? [])),
 			element('td', number(r.load.objects), {class: 'number'}), element('td', number(r.load.backlog), {class: 'number'}),
-			element('td', r.leaving ? 'leaving' : r.shards !== shards ? `waits, with ${many(r.shards, 'range')}` : ''),
+			element('td', r.leaving ? 'leaving' : r.paused ? 'paused' : r.shards !== shards ? `waits, with ${many(r.shards, 'range')}` : ''),
 		]);
 		byId('unowned').hidden = free.length === 0;
 		setText(byId('unowned'), `No replica holds these ranges, so their objects are not handled: ${compact(free.map((u) => u.index))}.`);
