@@ -74,7 +74,8 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	x.orchestrator = o.options.newOrchestrator(server, x, nil)
 	x.controllers = &controller.Dependencies{
 		Settings: o.controllers.Settings, Dependents: o.controllers.Dependents, Children: o.controllers.Children,
-		Forget: o.controllers.Forget, ForgetDelay: o.controllers.ForgetDelay, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
+		Forget: o.controllers.Forget, ForgetDelay: o.controllers.ForgetDelay,
+		Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
 		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
 	}

@@ -22,9 +22,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
-// forgetDelay is the time from the deletion of an object until the watches of all objects report it, in an operator whose
-// replicas share the objects.
-const forgetDelay = time.Minute
+// forgetDelay returns the time from the deletion of an object until the watches of all objects report it. If the
+// replicas share the objects, the handlers of its range come first.
+func (o Options) forgetDelay() time.Duration {
+	if o.Ranges == nil {
+		return 0
+	}
+	return time.Minute
+}
 
 // scopes are the resources that an operator serves, each in its namespaces. Both sets may change at any time.
 type scopes struct {

@@ -101,13 +101,10 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	own.controllers = &controller.Dependencies{
 		Settings: o.Settings, Dependents: o.Dependents, Children: o.Children, Forget: o.OnGone,
 		Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
-		Metrics: measured, Journal: o.Journal, Ranges: own.scopes.servedRanges,
+		Metrics: measured, Journal: o.Journal, Ranges: own.scopes.servedRanges, ForgetDelay: o.forgetDelay(),
 		Writer: patching.PatchWriter{FieldManager: o.Name}, WriteHTTPClient: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),
-	}
-	if o.Ranges != nil {
-		own.controllers.ForgetDelay = forgetDelay
 	}
 	if o.Gate != nil {
 		own.controllers.Permission = o.Gate.permissionIn

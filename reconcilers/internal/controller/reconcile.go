@@ -51,21 +51,6 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 // again when it opens.
 func (c *Controller) enterGate() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
-// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
-// just entered counts for both. Timer ticks write nothing, and keep the count.
-func (c *Controller) mergeUnwrittenCount(request source.Request) {
-	if request.Handler != "" {
-		return
-	}
-	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
-	c.unwrittenObjects.mu.Lock()
-	defer c.unwrittenObjects.mu.Unlock()
-	if c.unwrittenObjects.keys[request.NamespacedName] {
-		delete(c.unwrittenObjects.keys, request.NamespacedName)
-		c.leaveGate()
-	}
-}
-
 // leaveGate ends the count of a pass, or of an object with unsaved results.
 func (c *Controller) leaveGate() {
 	if c.turn.Gate != nil {
