@@ -111,7 +111,8 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 	if p.check != nil {
 		p.check(ctx, r)
 	}
-	// Other operators must not find the webhooks of this one.
+	// Other operators must not find the webhooks of this one, which it would repair while it runs.
+	r.stop(func(p *process) bool { return p.isOperator })
 	r.run(ctx, "kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 }
 
