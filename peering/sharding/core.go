@@ -100,8 +100,9 @@ type core struct {
 	inTerm      bool
 	until       time.Time // end of the permission to write in this term
 	isEnding    bool      // the process ends: it leaves all ranges
-	pausedSince time.Time // since when lists have found the operator in this process paused by its peers; zero if not
-	yields      bool      // it leaves all ranges, because other replicas are not paused
+	isPaused    bool      // the peers paused the operator in this process, as of the last list
+	outdone     time.Time // since when lists have shown that this process is paused and another one is not; or zero
+	yields      bool      // it leaves all ranges, because another replica is not paused
 
 	layoutVersion string
 	layoutSince   time.Time     // when a list has first shown this version

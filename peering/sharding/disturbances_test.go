@@ -152,6 +152,7 @@ func TestPausedReplicas(t *testing.T) {
 		for _, paused := range []bool{true, false} {
 			for _, r := range g.all {
 				r.paused.Store(paused)
+				g.pass(2 * time.Second) // replicas do not notice it at the same time
 			}
 			g.pass(time.Minute)
 		}

@@ -70,12 +70,7 @@ func (c *core) observeLayout(previous time.Time) {
 // true if owners of ranges may have changed.
 func (c *core) observeReplicas(isChanged bool) bool {
 	c.live, c.isFirst, c.nextDeath = 0, true, time.Time{}
-	switch isPaused := c.Paused != nil && c.Paused(); {
-	case !isPaused:
-		c.pausedSince = time.Time{}
-	case c.pausedSince.IsZero():
-		c.pausedSince = c.view.received
-	}
+	c.isPaused = c.isPausedNow()
 	paused := 0
 	seen := make(map[string]sighting, len(c.view.replicas))
 	for name, one := range c.view.replicas {
@@ -118,19 +113,27 @@ func (c *core) observeReplicas(isChanged bool) bool {
 }
 
 // countSelf adds this process to the replicas that share the ranges. While the peers have paused some of the replicas,
-// the others share all ranges. If all of them are paused, they keep their ranges: the Leases of live replicas show a
-// pause after their next renewal.
+// the others share all ranges. If all of them are paused, they keep their ranges: replicas notice the beginning and the
+// end of a pause at different times, and their Leases show it after their next renewal.
 func (c *core) countSelf(paused int) {
-	isPaused := !c.pausedSince.IsZero()
-	c.yields = isPaused && c.live > 0 && c.view.received.Sub(c.pausedSince) >= silence
+	switch isOutdone := c.isPaused && c.live > 0; {
+	case !isOutdone:
+		c.outdone = time.Time{}
+	case c.outdone.IsZero():
+		c.outdone = c.view.received
+	}
+	c.yields = !c.outdone.IsZero() && c.view.requested.Sub(c.outdone) >= silence
 	switch {
 	case c.isEnding, c.yields:
-	case isPaused:
+	case c.isPaused:
 		c.live += paused + 1
 	default:
 		c.live++
 	}
 }
+
+// isPausedNow reports whether the peers have paused the operator in this process.
+func (c *core) isPausedNow() bool { return c.Paused != nil && c.Paused() }
 
 // sight returns the state of a replica after a list that shows this version, and whether the list before had
 // its Lease, too.

@@ -64,7 +64,7 @@ func (c *core) plan(now time.Time) []write {
 
 // isRenewalDue reports whether to write the own Lease. A term begins with a renewal.
 func (c *core) isRenewalDue(now time.Time) bool {
-	return !c.inTerm || c.self == nil || c.self.leaving != c.isEnding || c.self.paused == c.pausedSince.IsZero() ||
+	return !c.inTerm || c.self == nil || c.self.leaving != c.isEnding || c.self.paused != c.isPaused ||
 		now.Sub(c.renewedAt) >= renewInterval
 }
 
@@ -76,7 +76,7 @@ func (c *core) planSelf() write {
 	if c.isEnding {
 		notes[leavingAnnotation] = "true"
 	}
-	if !c.pausedSince.IsZero() {
+	if c.isPaused {
 		notes[pausedAnnotation] = "true"
 	}
 	if c.Load != nil {

@@ -184,7 +184,7 @@ func (s *Sharding) publish() {
 
 // describeStandby returns why no range is open, or "". It returns "" also while the peers pause the operator.
 func (c *core) describeStandby() string {
-	if !c.pausedSince.IsZero() {
+	if c.isPausedNow() {
 		return ""
 	}
 	var opens time.Time

@@ -118,7 +118,7 @@ func TestNothingIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stoppableHarness
 		s = newStoppableHarness(t, background.KindSettings{
-			OnForgotten: func(types.UID) { s.note("forgotten") },
+			OnForgotten: func(types.NamespacedName, types.UID) { s.note("forgotten") },
 		}, handlers.BackgroundOptions{Idle: 10 * second}, succeed)
 		s.filterErr = errUnmatched
 		if s.runPass() {

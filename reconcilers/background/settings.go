@@ -40,9 +40,9 @@ type KindSettings struct {
 	// Permission ends when nothing may be written any more, because other processes may handle the objects. The
 	// contexts of handlers end at once then. Nil never ends.
 	Permission context.Context //nolint:containedctx // only its end is of interest, and why
-	// OnForgotten is called with the uid of a deleted object when its last handler has ended; it must be quick. It may
-	// be nil.
-	OnForgotten func(types.UID)
+	// OnForgotten is called for a deleted object when its last handler has ended, unless none was running at the
+	// deletion. It must be quick. It may be nil.
+	OnForgotten func(key types.NamespacedName, uid types.UID)
 	// Range is the range of the objects, if the replicas share them.
 	Range shards.Range
 	// Log is a logger that names the resource.

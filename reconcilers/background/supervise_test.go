@@ -68,7 +68,7 @@ func TestWithoutAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stoppableHarness
 		s = newStoppableHarness(t, background.KindSettings{
-			OnForgotten: func(types.UID) { s.note("forgotten") },
+			OnForgotten: func(types.NamespacedName, types.UID) { s.note("forgotten") },
 		}, handlers.BackgroundOptions{Daemon: true}, nil)
 		s.StopAndWait(background.Exiting)
 		if !s.runPass() {

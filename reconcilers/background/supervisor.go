@@ -103,7 +103,7 @@ func (s *Supervisor) ForgetObject(uid types.UID) {
 		return
 	}
 	o.mu.Lock()
-	o.forgotten = true
+	o.forgotten, o.reportsEnd = true, len(o.list) > 0
 	o.mu.Unlock()
 	o.stopTasks(Deleted)
 	s.forgetIdle(o)
@@ -129,8 +129,8 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 		delete(s.byUID, o.uid)
 	}
 	delete(s.ending, o)
-	if o.forgotten && s.settings.OnForgotten != nil {
-		s.settings.OnForgotten(o.uid)
+	if o.reportsEnd && s.settings.OnForgotten != nil {
+		s.settings.OnForgotten(o.key, o.uid)
 	}
 }
 

@@ -35,6 +35,7 @@ type objectTasks struct {
 	newestState *jsontext.LazyObject
 
 	forgotten      bool // the object is deleted
+	reportsEnd     bool // the end of the last handler is reported, because one was running at the deletion
 	delaysDeletion bool // deletion handlers wait for the tasks
 	isDelayLogged  bool // that was logged
 }

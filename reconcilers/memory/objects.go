@@ -100,19 +100,6 @@ func (s *Objects) WasDeleted(key types.NamespacedName, uid types.UID) bool {
 	return slices.Contains(s.deletions[key], uid)
 }
 
-// IsDeletionPending reports whether the informer has reported the object as deleted since the last TakeDeletions of its
-// name.
-func (s *Objects) IsDeletionPending(uid types.UID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, gone := range s.deletions {
-		if slices.Contains(gone, uid) {
-			return true
-		}
-	}
-	return false
-}
-
 // CountDeletions returns how many deleted objects of this name there are since the last TakeDeletions.
 func (s *Objects) CountDeletions(key types.NamespacedName) int {
 	s.mu.Lock()

@@ -188,7 +188,7 @@ func TestDeletions(t *testing.T) {
 		t.Error("the objects are not forgotten, or their deletions are not known")
 	}
 	first := s.TakeDeletions(key, s.CountDeletions(key)-1)
-	if !s.IsDeletionPending("u2") || s.IsDeletionPending("u1") {
+	if !s.WasDeleted(key, "u2") || s.WasDeleted(key, "u1") {
 		t.Error("the second deletion must wait, and the first one must not")
 	}
 	if d := cmp.Diff([]types.UID{"u1", "u2"}, append(first, s.TakeDeletions(key, 1)...)); d != "" {

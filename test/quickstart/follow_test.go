@@ -27,7 +27,9 @@ const (
 )
 
 // newObject creates the object of the first operator, instead of one that the operator of an earlier page has handled.
-const newObject = "kubectl patch website home --type merge -p '{\"metadata\":{\"finalizers\":null}}' || true\n" +
+// That operator has ended, so it does not repair its webhooks.
+const newObject = "kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all\n" +
+	"kubectl patch website home --type merge -p '{\"metadata\":{\"finalizers\":null}}' || true\n" +
 	"kubectl delete website home --ignore-not-found\nkubectl apply -f object.yaml"
 
 // exampleImport is the path of the first operator in the repository.
@@ -111,9 +113,6 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 	if p.check != nil {
 		p.check(ctx, r)
 	}
-	// Other operators must not find the webhooks of this one, which it would repair while it runs.
-	r.stop(func(p *process) bool { return p.isOperator })
-	r.run(ctx, "kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all")
 }
 
 // requireLines compares lines of a page, except those with an ellipsis alone, with the output of commands.

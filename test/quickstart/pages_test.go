@@ -146,6 +146,12 @@ var pageSetups = map[string]page{
 			"kubectl apply -f \"$REPOSITORY/examples/tasks/secrets/login.yaml\"",
 		wantOutput: []string{"secret/digest-key created", "login.example.org/ada annotated"},
 	},
+	"docs/sharding.md": {
+		program:       "examples/tasks/sharding",
+		setupCommands: "kubectl create namespace prod\nmy-operator run -n prod",
+		setupLogText:  "Acquired ranges",
+		wantOutput:    []string{"1 replica shares 16 ranges"},
+	},
 	"docs/testing-reference.md": {
 		setupCommands: "mkdir -p internal/controller\n" +
 			"cp \"$REPOSITORY/test/quickstart/testdata/orders_test.go\" internal/controller/",

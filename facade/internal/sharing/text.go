@@ -37,10 +37,14 @@ func (r Report) WriteText(to io.Writer) error {
 
 // writeText adds the text of one group.
 func (g Group) writeText(text *strings.Builder, r Report) {
-	shared := fmt.Sprintf("%d replicas share %d ranges", len(g.Replicas), g.Count)
-	if g.Count == 0 {
-		shared = fmt.Sprintf("%d replicas share no ranges now", len(g.Replicas))
+	shared, ranges := fmt.Sprintf("%d replicas share", len(g.Replicas)), fmt.Sprintf("%d ranges", g.Count)
+	if len(g.Replicas) == 1 {
+		shared = "1 replica shares"
 	}
+	if g.Count == 0 {
+		ranges = "no ranges now"
+	}
+	shared += " " + ranges
 	fmt.Fprintf(text, "Operator %s: %s by Leases of %s/%s.\n", r.Operator, shared, g.Namespace, r.Lease)
 	if g.Elected != "" {
 		fmt.Fprintf(text, "%s handles all objects until it ends: it is an elected leader.\n", printable(g.Elected))

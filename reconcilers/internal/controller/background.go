@@ -19,13 +19,13 @@ var _ background.Service = (*Controller)(nil)
 
 // forgetEnded returns the function that reports a deleted object to the dependents when its last background handler has
 // ended. As long as event handlers are still called for the deletion, [Controller.notifyDeleted] does it after them.
-func (c *Controller) forgetEnded() func(uid types.UID) {
+func (c *Controller) forgetEnded() func(key types.NamespacedName, uid types.UID) {
 	objects, forget := c.objects, c.deps.Forget
 	if forget == nil {
 		return nil
 	}
-	return func(uid types.UID) {
-		if !objects.IsDeletionPending(uid) {
+	return func(key types.NamespacedName, uid types.UID) {
+		if !objects.WasDeleted(key, uid) {
 			forget(uid)
 		}
 	}

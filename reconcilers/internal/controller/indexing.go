@@ -45,7 +45,7 @@ func (c *Controller) runIndexing(ctx context.Context) {
 		err := c.indexOnce(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), ErrRemoved):
-			c.forgetObjects(c.indexer.RemoveAll())
+			c.deps.forgetObjects(c.indexer.RemoveAll())
 			return
 		case ctx.Err() != nil:
 			// The indices remain: another run or a controller continues with them.

@@ -58,12 +58,12 @@ func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) 
 	return pass
 }
 
-// NoteDeleted drops the memory of passes over the object, and stops its background handlers. It must come before the
-// next pass, which delivers the deletion to handlers and then calls notifyDeleted.
+// NoteDeleted drops the memory of passes over the object, and stops its background handlers. It comes after NoteEvent:
+// a pass that finds the deletion delivers the event to handlers, and then calls notifyDeleted.
 func (c *Controller) NoteDeleted(obj source.Object) {
+	c.disappearedObjects.addDeletedObject(obj)
 	// Passes compare with this record, so that they do not store the memory of a deleted object again.
 	c.objects.NoteDeletion(obj)
-	c.disappearedObjects.addDeletedObject(obj)
 	c.background.ForgetObject(obj.GetUID())
 	c.unhandled.ForgetObject(obj.GetUID())
 }
@@ -95,25 +95,14 @@ func (c *Controller) finishIndexListing() {
 	c.indicesFilled()
 }
 
-// forgetObjects reports deleted objects to Dependencies.Forget and to the dependents.
+// forgetObjects reports deleted objects to the dependents, with [Dependencies.ForgetDelay].
 func (c *Controller) forgetObjects(gone []types.UID) {
-	if delay := c.deps.ForgetDelay; delay > 0 && c.scope.Range.IsWhole() && len(gone) > 0 {
-		time.AfterFunc(delay, func() { c.forgetObjectsNow(gone) })
+	deps := c.deps // of an ended controller, the timer must not keep the cache
+	if deps.ForgetDelay > 0 && c.scope.Range.IsWhole() && len(gone) > 0 {
+		time.AfterFunc(deps.ForgetDelay, func() { deps.forgetObjects(gone) })
 		return
 	}
-	c.forgetObjectsNow(gone)
-}
-
-// forgetObjectsNow reports deleted objects to the dependents at once.
-func (c *Controller) forgetObjectsNow(gone []types.UID) {
-	for _, uid := range gone {
-		if c.deps.Forget != nil {
-			c.deps.Forget(uid)
-		}
-		if c.deps.Dependents != nil {
-			c.deps.Dependents.Forget(uid)
-		}
-	}
+	deps.forgetObjects(gone)
 }
 
 // forgetMissingObjects drops the objects that existed at the end of the previous run and are not cached now.
@@ -123,7 +112,7 @@ func (c *Controller) forgetMissingObjects(cached []any) {
 	for _, uid := range gone {
 		c.background.ForgetObject(uid)
 	}
-	c.forgetObjects(gone)
+	c.deps.forgetObjects(gone)
 }
 
 // endRun remembers which objects exist, so that the next run can find deletions by comparing its listing. If the kind

@@ -47,7 +47,7 @@ type Queue = workqueue.TypedRateLimitingInterface[Request]
 type EventObserver interface {
 	// NoteListed is called for every object of the first listing, before [EventObserver.NoteEvent].
 	NoteListed(obj Object)
-	// NoteDeleted is called with the last known state of a deleted object, before [EventObserver.NoteEvent].
+	// NoteDeleted is called with the last known state of a deleted object, after [EventObserver.NoteEvent].
 	NoteDeleted(obj Object)
 	// NoteEvent is called for every event with its type: ADDED, MODIFIED, DELETED or [Vanished]; empty for the first
 	// listing. It returns whether a pass is needed. A deletion always leads to a pass.
@@ -98,8 +98,8 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	switch {
 	case ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID():
 		// The object was deleted and created again while the watch was interrupted, so the deletion event was missed.
-		e.Observer.NoteDeleted(ev.ObjectOld)
 		e.Observer.NoteEvent(Vanished, ev.ObjectOld)
+		e.Observer.NoteDeleted(ev.ObjectOld)
 		e.Observer.NoteEvent("ADDED", ev.ObjectNew)
 	case ev.ObjectOld.GetResourceVersion() == ev.ObjectNew.GetResourceVersion():
 		addRequest(q, ev.ObjectNew, PriorityResume)
@@ -124,8 +124,8 @@ func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Q
 
 // requestLastPass reports a confirmed deletion, and requests the last pass.
 func (e Events) requestLastPass(eventType string, obj Object, q Queue) {
-	e.Observer.NoteDeleted(obj)
 	e.Observer.NoteEvent(eventType, obj)
+	e.Observer.NoteDeleted(obj)
 	addRequest(q, obj, PriorityDeletion)
 }
 
