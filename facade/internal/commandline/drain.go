@@ -43,8 +43,8 @@ func drainCommand(p Program, program string) *cobra.Command {
 			"Lease. Objects, children and owner references stay. No handler is called, except those of deletions " +
 			"with --deletions=run. Scale the operator to zero first: a running one is an error. An operator that is " +
 			"installed later handles each object as created, unless --keep-memory is given.\n\nThe command lists " +
-			"what is left. It can be repeated at any time. The exit code is 1 if anything is left, and 2 if --check " +
-			"has found anything. The command uses the cluster and the permissions of your kubeconfig.\n\n" +
+			"everything that remains. It can be repeated at any time. The exit code is 1 if anything is left, and 2 " +
+			"if --check has found anything. The command uses the cluster and the permissions of your kubeconfig.\n\n" +
 			environmentHelp,
 		Example: drainExamples(program),
 		RunE:    d.drain,
