@@ -108,18 +108,6 @@ func (d *Dependencies) writePermission(scope memory.KindScope) context.Context {
 	return d.Permission(scope.Namespace, scope.Range)
 }
 
-// forgetObjects reports objects that are deleted, or not served any more, to Forget and to the dependents.
-func (d *Dependencies) forgetObjects(gone []types.UID) {
-	for _, uid := range gone {
-		if d.Forget != nil {
-			d.Forget(uid)
-		}
-		if d.Dependents != nil {
-			d.Dependents.Forget(uid)
-		}
-	}
-}
-
 // writerFor returns the writer for one resource. For CRDs, it also logs fields that the API server drops silently. For
 // built-in kinds it does not: they omit zero values and have write-only fields, so a missing field is normal.
 func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {

@@ -51,6 +51,21 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 // again when it opens.
 func (c *Controller) enterGate() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
+// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
+// just entered counts for both. Timer ticks write nothing, and keep the count.
+func (c *Controller) mergeUnwrittenCount(request source.Request) {
+	if request.Handler != "" {
+		return
+	}
+	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
+	c.unwrittenObjects.mu.Lock()
+	defer c.unwrittenObjects.mu.Unlock()
+	if c.unwrittenObjects.keys[request.NamespacedName] {
+		delete(c.unwrittenObjects.keys, request.NamespacedName)
+		c.leaveGate()
+	}
+}
+
 // leaveGate ends the count of a pass, or of an object with unsaved results.
 func (c *Controller) leaveGate() {
 	if c.turn.Gate != nil {
@@ -299,20 +314,6 @@ func (c *Controller) cachedObject(key types.NamespacedName) *compact.CachedObjec
 	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
 	object, _ := found.(*compact.CachedObject)
 	return object
-}
-
-// wasDeletedMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an
-// object from the cache first and from the memory second. A pass that acquires or returns memory in between would keep
-// it forever. An older list can bring the object back under the same uid, so the cache is checked as well.
-//
-// Event handlers can run for long, and so can the gap between the informer's two updates; in that case only the cache
-// is authoritative.
-func (c *Controller) wasDeletedMeanwhile(key types.NamespacedName, uid types.UID) bool {
-	if c.events == nil && !c.objects.WasDeleted(key, uid) {
-		return false
-	}
-	cached := c.cachedObject(key)
-	return cached == nil || cached.GetUID() != uid
 }
 
 // concludePass turns the end of a pass into the next request for the object.

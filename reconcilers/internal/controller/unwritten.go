@@ -51,21 +51,6 @@ func (u *unwrittenObjects) takeRemaining() map[types.NamespacedName]bool {
 	return left
 }
 
-// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
-// just entered counts for both. Timer ticks write nothing, and keep the count.
-func (c *Controller) mergeUnwrittenCount(request source.Request) {
-	if request.Handler != "" {
-		return
-	}
-	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
-	c.unwrittenObjects.mu.Lock()
-	defer c.unwrittenObjects.mu.Unlock()
-	if c.unwrittenObjects.keys[request.NamespacedName] {
-		delete(c.unwrittenObjects.keys, request.NamespacedName)
-		c.leaveGate()
-	}
-}
-
 // keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. If no
 // later pass can begin, it retries until the results are stored or it must stop, and returns false.
 func (c *Controller) keepCounted(ctx context.Context, request source.Request) bool {

@@ -73,6 +73,20 @@ func (c *Controller) notifyDeleted(key types.NamespacedName, count int) {
 	c.forgetObjects(c.objects.TakeDeletions(key, count))
 }
 
+// wasDeletedMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an
+// object from the cache first and from the memory second. A pass that acquires or returns memory in between would keep
+// it forever. An older list can bring the object back under the same uid, so the cache is checked as well.
+//
+// Event handlers can run for long, and so can the gap between the informer's two updates; in that case only the cache
+// is authoritative.
+func (c *Controller) wasDeletedMeanwhile(key types.NamespacedName, uid types.UID) bool {
+	if c.events == nil && !c.objects.WasDeleted(key, uid) {
+		return false
+	}
+	cached := c.cachedObject(key)
+	return cached == nil || cached.GetUID() != uid
+}
+
 // finishFirstListing runs after the first listing of a run, before any pass. Objects that are missing in it were
 // deleted while no controller was running.
 func (c *Controller) finishFirstListing() {
@@ -103,6 +117,18 @@ func (c *Controller) forgetObjects(gone []types.UID) {
 		return
 	}
 	deps.forgetObjects(gone)
+}
+
+// forgetObjects reports objects that are deleted, or not served any more, to Forget and to the dependents.
+func (d *Dependencies) forgetObjects(gone []types.UID) {
+	for _, uid := range gone {
+		if d.Forget != nil {
+			d.Forget(uid)
+		}
+		if d.Dependents != nil {
+			d.Dependents.Forget(uid)
+		}
+	}
 }
 
 // forgetMissingObjects drops the objects that existed at the end of the previous run and are not cached now.
