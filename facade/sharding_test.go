@@ -33,6 +33,11 @@ type sharedWork struct {
 	objects map[string]map[string]int // calls by replica and object
 }
 
+func newSharedWork(t *testing.T) *sharedWork {
+	calls := map[string]int{}
+	return &sharedWork{t: t, current: map[string]string{}, calls: calls, objects: map[string]map[string]int{}}
+}
+
 // handle is the handler of a replica.
 func (w *sharedWork) handle(replica string) kopf.ChangeFunc[*corev1.ConfigMap] {
 	return func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
@@ -155,8 +160,7 @@ func TestPeersOfSharedObjects(t *testing.T) {
 				"spec": map[string]any{"size": int64(1)},
 			})
 		}
-		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
-			objects: map[string]map[string]int{}}
+		w := newSharedWork(t)
 		start := func(identity string, priority int) {
 			op := kopf.New("test.example.org", kopf.Settings{
 				Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority},
@@ -219,8 +223,7 @@ func TestMoveOfRunningHandlers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
-			objects: map[string]map[string]int{}}
+		w := newSharedWork(t)
 		release := make(chan struct{})
 		defer close(release)
 		cancelled := 0
@@ -272,8 +275,7 @@ func TestOutageOfSharedObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
-			objects: map[string]map[string]int{}}
+		w := newSharedWork(t)
 		var isDown atomic.Bool
 		connection := server.Connect()
 		connection.Before = func(context.Context, memapi.Request) error {
@@ -341,8 +343,7 @@ func TestSharding(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
-			objects: map[string]map[string]int{}}
+		w := newSharedWork(t)
 		requireShares := func(when string, replicas ...string) {
 			t.Helper()
 			shares, wrong := w.take(names)

@@ -105,8 +105,7 @@ func TestTop(t *testing.T) {
 		if _, err := read(); err == nil || !strings.Contains(err.Error(), "does not share its objects") {
 			t.Errorf("without Leases, the error must say so: %v", err)
 		}
-		w := &sharedWork{t: t, current: map[string]string{}, calls: map[string]int{},
-			objects: map[string]map[string]int{}}
+		w := newSharedWork(t)
 		first := startReplica(t, server, w, "first", 8)
 		startReplica(t, server, w, "second", 8)
 		time.Sleep(time.Minute)
