@@ -60,7 +60,7 @@ func (s *callState) end(err error) error {
 
 // clientSet contains the means of handlers to read and write other objects. It is copied into each call.
 type clientSet struct {
-	// client is the client of handlers, and live reads without a cache.
+	// client is the client of handlers, and apiReader reads without a cache.
 	client    client.Client
 	apiReader client.Reader
 	children  *children.Keeper

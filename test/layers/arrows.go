@@ -15,39 +15,72 @@ import (
 )
 
 const (
-	// MaxUpward is the largest part of the arrows between the files of a package, in percent, that may point upward.
-	MaxUpward = 15
-	// fewArrows is the number of upward arrows that a package may have in any case: percentages of a
-	// handful of arrows mean nothing.
-	fewArrows = 3
+	// MaxUpwardPercent is how many of the arrows between the files of a package may point upward, in percent.
+	MaxUpwardPercent = 15
+	// MinUpward is how many arrows may point upward in any case, as a percentage of a few arrows means nothing.
+	MinUpward = 5
 )
 
-// Arrow says that one file of a package uses names that another one declares.
+// Arrow says that one file of a package uses functions, methods, types, fields, variables or constants that another
+// file of the package declares.
 type Arrow struct {
 	From, To string
-	// Names are the used functions, methods, types, fields, variables and constants, sorted.
+	// Names are sorted.
 	Names []string
 }
 
-// Arrows are those between the files of one package.
-type Arrows struct {
-	// Dir is the folder of the package.
+// FileArrows are the arrows between the files of one package, without its tests.
+type FileArrows struct {
 	Dir string
 	// All are sorted by From and To.
 	All []Arrow
-	// Upward are those of All that point from a file to one above it, if the files are ordered so that as many arrows
-	// as possible point downward.
+	// Upward are the arrows from a file to one above it, in the order of files that has the fewest of them.
 	Upward []Arrow
 	// Order are the files from top to bottom.
 	Order []string
 }
 
-// FileArrows reads the package in a folder, without its tests. Other packages are not loaded, so a
-// method that is called on a value that another package returned is not seen.
-func FileArrows(sources fs.FS, dir string) (Arrows, error) {
+// CheckArrows reports the packages whose files use each other in circles too often. In such a package, no file can be
+// understood before the others. A type that many files use belongs below them, in a file without the steps that use
+// these files. Packages below examples and test are exempt.
+func CheckArrows(sources fs.FS, tree *Tree, plan Plan) ([]Breach, error) {
+	var found []Breach
+	for _, p := range tree.Packages {
+		if within(p.Dir, "examples") || within(p.Dir, "test") {
+			continue
+		}
+		arrows, err := ArrowsOf(sources, p.Dir)
+		if err != nil {
+			return nil, err
+		}
+		limit := max(MinUpward, len(arrows.All)*MaxUpwardPercent/100)
+		if rule, _ := plan.ruleFor(p.Dir); rule.MaxUpward > 0 {
+			limit = rule.MaxUpward
+		}
+		if len(arrows.Upward) <= limit {
+			continue
+		}
+		found = append(found, Breach{p.Dir, fmt.Sprintf(
+			"%d of %d arrows between its files point upward, more than %d: move declarations down, or merge files:%s",
+			len(arrows.Upward), len(arrows.All), limit, arrows.upwardText())})
+	}
+	return found, nil
+}
+
+func (a FileArrows) upwardText() string {
+	var text strings.Builder
+	for _, one := range a.Upward {
+		fmt.Fprintf(&text, "\n\t%s uses %s: %s", one.From, one.To, strings.Join(one.Names, " "))
+	}
+	return text.String()
+}
+
+// ArrowsOf returns the arrows between the files of a folder. Other packages are not loaded: a method of a value that
+// comes from a function of another package is not seen.
+func ArrowsOf(sources fs.FS, dir string) (FileArrows, error) {
 	names, err := fs.Glob(sources, path.Join(dir, "*.go"))
 	if err != nil {
-		return Arrows{}, err
+		return FileArrows{}, err
 	}
 	positions := token.NewFileSet()
 	var files []*ast.File
@@ -57,30 +90,32 @@ func FileArrows(sources fs.FS, dir string) (Arrows, error) {
 		}
 		text, err := fs.ReadFile(sources, name)
 		if err != nil {
-			return Arrows{}, fmt.Errorf("reading a source file: %w", err)
+			return FileArrows{}, fmt.Errorf("reading a source file: %w", err)
 		}
 		parsed, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
 		if err != nil {
-			return Arrows{}, fmt.Errorf("parsing a source file: %w", err)
+			return FileArrows{}, fmt.Errorf("parsing a source file: %w", err)
 		}
 		files = append(files, parsed)
 	}
-	found := Arrows{Dir: dir, All: usesBetween(positions, files)}
-	found.order()
-	return found, nil
+	arrows := FileArrows{Dir: dir, All: usesBetween(positions, files)}
+	arrows.sortFiles()
+	return arrows, nil
 }
 
-// usesBetween type-checks the files as far as that is possible without the packages that they import.
+// usesBetween type-checks the files, as far as that is possible without the packages that they import.
 func usesBetween(positions *token.FileSet, files []*ast.File) []Arrow {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: noPackages{}, Error: func(error) {}, FakeImportC: true}
-	checked, _ := config.Check("checked", positions, files, &info)
+	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
+	checked, _ := config.Check("checked", positions, files, &info) // errors are expected
 	used := map[[2]string]map[string]bool{}
 	for name, object := range info.Uses {
-		if object.Pkg() != checked || !object.Pos().IsValid() {
+		if object.Pkg() != checked {
 			continue
 		}
-		ends := [2]string{fileOf(positions, name.Pos()), fileOf(positions, object.Pos())}
+		ends := [2]string{
+			path.Base(positions.Position(name.Pos()).Filename), path.Base(positions.Position(object.Pos()).Filename),
+		}
 		if ends[0] == ends[1] {
 			continue
 		}
@@ -91,12 +126,7 @@ func usesBetween(positions *token.FileSet, files []*ast.File) []Arrow {
 	}
 	var arrows []Arrow
 	for ends, names := range used {
-		arrow := Arrow{From: ends[0], To: ends[1]}
-		for name := range names {
-			arrow.Names = append(arrow.Names, name)
-		}
-		slices.Sort(arrow.Names)
-		arrows = append(arrows, arrow)
+		arrows = append(arrows, Arrow{From: ends[0], To: ends[1], Names: slices.Sorted(maps.Keys(names))})
 	}
 	slices.SortFunc(arrows, func(a, b Arrow) int {
 		return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
@@ -104,73 +134,70 @@ func usesBetween(positions *token.FileSet, files []*ast.File) []Arrow {
 	return arrows
 }
 
-func fileOf(positions *token.FileSet, at token.Pos) string {
-	return path.Base(positions.Position(at).Filename)
-}
+// emptyPackages imports every package as an empty one.
+type emptyPackages struct{}
 
-// noPackages is an importer that knows no package.
-type noPackages struct{}
-
-func (noPackages) Import(name string) (*types.Package, error) {
+func (emptyPackages) Import(name string) (*types.Package, error) {
 	empty := types.NewPackage(name, path.Base(name))
 	empty.MarkComplete()
 	return empty, nil
 }
 
-// order sorts the files so that few arrows point upward. It moves one file at a time to its best
-// place, until no move helps.
-func (a *Arrows) order() {
-	files := map[string]bool{}
-	for _, arrow := range a.All {
-		files[arrow.From], files[arrow.To] = true, true
+// sortFiles moves one file at a time to its best place until no move helps. It begins with the alphabetical order and
+// with its reverse, and keeps the better result.
+func (a *FileArrows) sortFiles() {
+	files, uses := map[string]bool{}, map[[2]string]bool{}
+	for _, one := range a.All {
+		files[one.From], files[one.To], uses[[2]string{one.From, one.To}] = true, true, true
 	}
-	a.Order = slices.Sorted(maps.Keys(files))
-	uses := map[[2]string]bool{}
-	for _, arrow := range a.All {
-		uses[[2]string{arrow.From, arrow.To}] = true
-	}
-	for moved := true; moved; {
-		moved = false
-		for _, file := range slices.Clone(a.Order) {
-			moved = moveFile(a.Order, file, uses) || moved
+	order := slices.Sorted(maps.Keys(files))
+	reversed := slices.Clone(order)
+	slices.Reverse(reversed)
+	for i, candidate := range [][]string{order, reversed} {
+		for moved := true; moved; {
+			moved = false
+			for _, file := range slices.Clone(candidate) {
+				moved = moveFile(candidate, file, uses) || moved
+			}
 		}
-	}
-	for _, arrow := range a.All {
-		if slices.Index(a.Order, arrow.From) > slices.Index(a.Order, arrow.To) {
-			a.Upward = append(a.Upward, arrow)
+		var upward []Arrow
+		for _, one := range a.All {
+			if slices.Index(candidate, one.From) > slices.Index(candidate, one.To) {
+				upward = append(upward, one)
+			}
+		}
+		if i == 0 || len(upward) < len(a.Upward) {
+			a.Order, a.Upward = candidate, upward
 		}
 	}
 }
 
-// moveFile moves a file to where the fewest arrows point upward, and returns whether these are fewer than before.
+// moveFile moves a file to the place with the fewest upward arrows. It returns whether these are fewer than before.
 func moveFile(order []string, file string, uses map[[2]string]bool) bool {
 	from := slices.Index(order, file)
-	best, gain := from, 0
+	best, bestGain := from, 0
 	for _, step := range []int{-1, 1} {
-		now := 0
+		gain := 0
 		for to := from + step; to >= 0 && to < len(order); to += step {
-			above, below := file, order[to]
-			if step < 0 {
-				above, below = below, file
+			upper, lower := order[to], file
+			if step > 0 {
+				upper, lower = file, order[to]
 			}
-			// The order of the two turns: arrows from the upper to the lower one point upward then.
-			now += count(uses, below, above) - count(uses, above, below)
-			if now > gain {
-				best, gain = to, now
+			// The two change places: arrows between them turn.
+			if uses[[2]string{lower, upper}] {
+				gain++
+			}
+			if uses[[2]string{upper, lower}] {
+				gain--
+			}
+			if gain > bestGain {
+				best, bestGain = to, gain
 			}
 		}
 	}
 	if best == from {
 		return false
 	}
-	rest := slices.Delete(slices.Clone(order), from, from+1)
-	copy(order, slices.Insert(rest, best, file))
+	copy(order, slices.Insert(slices.Delete(slices.Clone(order), from, from+1), best, file))
 	return true
-}
-
-func count(uses map[[2]string]bool, from, to string) int {
-	if uses[[2]string{from, to}] {
-		return 1
-	}
-	return 0
 }
