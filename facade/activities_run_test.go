@@ -169,27 +169,6 @@ func TestStartupFailsAManager(t *testing.T) {
 				return nil
 			}, []string{"kopf.New, changed by OnStartup: Queueing.WorkerLimit: -1"},
 		},
-		"setting of a program": {
-			"the networking settings cannot change because the manager owns the connection",
-			func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.Networking.TrustEnv = true
-				return nil
-			}, []string{"changed by OnStartup: Networking.TrustEnv: it is for kopf.Main"},
-		},
-		"scheme": {
-			"the scheme cannot change because clients of the manager already use it",
-			func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
-				return nil
-			}, []string{"AddToScheme: OnStartup comes too late to change it"},
-		},
-		"log": {
-			"the log handler cannot change because the manager owns the log",
-			func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.LogHandler = slog.DiscardHandler
-				return nil
-			}, []string{"LogHandler"},
-		},
 		"late handler": {
 			"a handler registered after the setup is an error", nil, []string{
 				`OnCreate("late"): registered after the operator was set up`,

@@ -276,35 +276,6 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 	})
 }
 
-// TestFinalizerOnCreateIsOptional shows that no webhook is served without the setting or without handlers that need
-// the finalizer.
-func TestFinalizerOnCreateIsOptional(t *testing.T) {
-	for name, tc := range map[string]struct {
-		settings kopf.Settings
-		register func(w kopf.Selection[*Widget])
-	}{
-		"off": {kopf.Settings{}, func(w kopf.Selection[*Widget]) { w.OnDelete("gone", succeed) }},
-		"no handler": {finalizerSettings, func(w kopf.Selection[*Widget]) {
-			w.OnCreate("made", succeed)
-			w.OnDelete("gone", succeed, kopf.Optional())
-			poll := func(context.Context, *kopf.Task[*Widget]) error { return nil }
-			w.Timer("poll", time.Minute, poll, kopf.Optional())
-		}},
-	} {
-		op := kopf.New("test.example.org", tc.settings)
-		tc.register(kopf.For(op, &Widget{}))
-		plan, err := kopf.Plan(op, newScheme(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range plan {
-			if slices.Contains(one.Handler.Operations, string(admissionregistrationv1.Create)) {
-				t.Errorf("%s: no webhook is served: got %+v", name, one.Handler)
-			}
-		}
-	}
-}
-
 // TestFinalizerOnCreateMistakes shows that FinalizerOnCreate is an error with AsKopf, and that a handler must not
 // have the id of its webhook.
 func TestFinalizerOnCreateMistakes(t *testing.T) {

@@ -15,22 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// TestAdmissionSettingsMistakes shows that the set-up reports invalid admission settings with the name of the
-// field.
-func TestAdmissionSettingsMistakes(t *testing.T) {
-	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
-		Managed: "Shared!", SelfSigned: true, Port: 70000,
-	}})
-	_, err := kopf.Plan(op, newScheme(t))
-	for _, want := range []string{
-		`Admission.Managed: "Shared!" cannot be`, "Admission.Managed: it is not known where", "Admission.Port: 70000",
-	} {
-		if err == nil || !strings.Contains(err.Error(), "kopf.New: "+want) {
-			t.Errorf("each invalid setting is an error: want %q, got %v", want, err)
-		}
-	}
-}
-
 // TestAdmissionServer shows which admission settings are errors in a program and in a manager of the project. A
 // program creates its webhook server; a manager already has one.
 func TestAdmissionServer(t *testing.T) {

@@ -146,45 +146,6 @@ func TestOldIsNeverNil(t *testing.T) {
 	})
 }
 
-// TestHandlersGetCopies shows that handlers cannot change the working copy, which later handlers get, or the cause,
-// which belongs to the engine.
-func TestHandlersGetCopies(t *testing.T) {
-	spec := map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}
-	old := map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
-	want, wantOld := body(
-		map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}},
-	),
-		map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
-	typed := newCreationOperator(func(_ context.Context, c *Change) error {
-		c.Object.Spec.Extra["a"], c.Old.Spec.Extra["a"] = "x", "x"
-		c.Object.Spec.Parts[0].Name = "x"
-		return nil
-	})
-	raw := kopf.New("raw.example.org")
-	kopf.ForResource(raw, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
-		for _, o := range []*unstructured.Unstructured{c.Object, c.Old} {
-			if err := unstructured.SetNestedField(o.Object, "x", "spec", "extra", "a"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for name, op := range map[string]*kopf.Operator{"typed": typed, "unstructured": raw} {
-		t.Run(name, func(t *testing.T) {
-			a := call(t, op, body(spec), old)
-			if a.Outcome.Err != nil {
-				t.Fatal(a.Outcome.Err)
-			}
-			if d := cmp.Diff(want, a.Call.Object); d != "" {
-				t.Errorf("the handler does not change the working copy\n-want, +got:\n%s", d)
-			}
-			if d := cmp.Diff(wantOld, a.Call.Cause.Old); d != "" {
-				t.Errorf("the handler does not change the old essence\n-want, +got:\n%s", d)
-			}
-		})
-	}
-}
-
 // TestEvents shows that events of the handler are posted.
 func TestEvents(t *testing.T) {
 	got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {

@@ -128,36 +128,6 @@ func TestOnChild(t *testing.T) {
 	})
 }
 
-// TestOnChildFails shows that a failed child handler is retried, and that its patch of the owner is written.
-func TestOnChildFails(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		var told childCalls
-		fails := 2
-		_, stop := h.run(func(s houseSel) {
-			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", func(ctx context.Context, e *roomEvent) error {
-				_ = told.recordEvent(ctx, e)
-				if fails--; fails >= 0 {
-					return kopf.Temporary(errors.New("not yet"), time.Minute)
-				}
-				e.Patch(func(house *kopf.Unstructured) {
-					_ = unstructured.SetNestedField(house.Object, e.Child.Data["value"], "status", "seen")
-				})
-				return nil
-			}, kopf.Retries(5))
-		})
-		h.createHouseAndWait()
-		h.createOwnedRoom("guest", "1")
-		told.want(t, "a failed call is retried with the same event", "ADDED default/guest=1 of home",
-			"ADDED default/guest=1 of home",
-			"ADDED default/guest=1 of home")
-		if seen, _, _ := nested(h.house(), "status", "seen"); seen != "1" {
-			t.Errorf("the patch of the owner must be written: %q", seen)
-		}
-		stop()
-	})
-}
-
 // TestOnChildFilters shows that child handlers are filtered by their owners and by their children.
 func TestOnChildFilters(t *testing.T) {
 	withEnsureFixture(t, func(h ensureFixture) {

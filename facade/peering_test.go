@@ -228,31 +228,6 @@ func TestPeeringLock(t *testing.T) {
 	}
 }
 
-// TestEqualPeersByKopfsRules shows that by Kopf's rules, two operators of the same priority both pause.
-func TestEqualPeersByKopfsRules(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShared(t)
-		rules := func(settings *kopf.Settings) { settings.Peering.KopfRules = true }
-		a, b := s.run(s.operator("a", 0, rules), nil), s.run(s.operator("b", 0, rules), nil)
-		time.Sleep(10 * time.Second)
-		s.resize(2)
-		time.Sleep(10 * time.Minute)
-		s.mu.Lock()
-		if len(s.calls) > 1 {
-			t.Errorf("both operators must be paused: %v", s.calls)
-		}
-		s.mu.Unlock()
-		_ = a()
-		time.Sleep(20 * time.Second)
-		s.mu.Lock()
-		if n := len(s.calls); n == 0 || !strings.HasPrefix(s.calls[n-1], "b ") {
-			t.Errorf("the remaining operator must act: %v", s.calls)
-		}
-		s.mu.Unlock()
-		_ = b()
-	})
-}
-
 // TestAutomaticPeering shows that an operator in a project's manager does not have peers unless a peering is named, and
 // that a program of its own finds its peering by name: D-peering-alone, D-peering-name.
 func TestAutomaticPeering(t *testing.T) {

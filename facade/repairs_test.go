@@ -87,25 +87,3 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		stop()
 	})
 }
-
-// TestRepairBacksOff shows that an operator and a client that revert each other's writes do not run in a busy loop.
-func TestRepairBacksOff(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		drain, stop := h.runRepairing()
-		h.createHouseAndWait("bath=1")
-		drain()
-		edits := 0
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); time.Sleep(time.Second) {
-			if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got == "1" {
-				edits++
-				h.api.Edit(settings, "default", "bath", func(room map[string]any) {
-					room["data"] = map[string]any{"value": "2"}
-				})
-			}
-		}
-		if edits < 10 || edits > 30 {
-			t.Errorf("%d repairs in an hour, want about 20: with delays that double up to 5 minutes", edits)
-		}
-		stop()
-	})
-}

@@ -144,23 +144,3 @@ func TestFiltersOnlyRead(t *testing.T) {
 		})
 	}
 }
-
-// TestFiltersGetCopies shows that filters cannot change the object, which the whole process shares.
-func TestFiltersGetCopies(t *testing.T) {
-	op := kopf.New("test.example.org")
-	kopf.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
-		w.Labels["tier"] = "broken"
-		return true
-	}).OnCreate("a", succeed)
-	kopf.ForResource(op, "example.org/v1", "gadgets").When(func(_ context.Context, o *rawObject) bool {
-		o.SetLabels(nil)
-		return true
-	}).OnCreate("b", func(context.Context, *Raw) error { return nil })
-	object := body(nil)
-	object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "prod"}
-	matchingHandlerIDs(t, op, &cause.Cause{Object: jsontext.NewFromValue(object)})
-	want := map[string]any{"tier": "prod"}
-	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
-		t.Errorf("filters must not change the object: -want, +got:\n%s", d)
-	}
-}
