@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -144,23 +143,6 @@ func TestOldIsNeverNil(t *testing.T) {
 			t.Error(a.Outcome.Err)
 		}
 	})
-}
-
-// TestEvents shows that events of the handler are posted.
-func TestEvents(t *testing.T) {
-	got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
-		c.Info("Provisioned", "100% done")
-		c.Warn("Slow", "it took a while")
-		c.Event("Debug", "Detail", "")
-		return nil
-	})
-	want := []facadetest.Posted{
-		{Type: "Normal", Reason: "Provisioned", Message: "100% done"},
-		{Type: "Warning", Reason: "Slow", Message: "it took a while"}, {Type: "Debug", Reason: "Detail"},
-	}
-	if d := cmp.Diff(want, got.Events); d != "" {
-		t.Errorf("the events of the handler are posted: -want, +got:\n%s", d)
-	}
 }
 
 // TestFlush shows that an error of Flush names the object and the handler.

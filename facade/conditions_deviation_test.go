@@ -2,8 +2,6 @@ package kopf_test
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
 	"time"
 

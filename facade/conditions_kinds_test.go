@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"testing"
 	"time"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"

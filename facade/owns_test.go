@@ -2,7 +2,6 @@ package kopf_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"

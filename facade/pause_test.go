@@ -1,19 +1,7 @@
 package kopf_test
 
 import (
-	"context"
-	"net/http"
-	"sync/atomic"
-	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-
-	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
 // addPeer adds a peer of a higher priority with the given lifetime.

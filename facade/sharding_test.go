@@ -2,7 +2,6 @@ package kopf_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"

@@ -214,30 +214,6 @@ func TestReadyWithoutWork(t *testing.T) {
 	})
 }
 
-// TestTwoOperatorsAreReadyByTheirNames shows that the checks of operators of one manager have the names of the
-// operators.
-func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newCheckedManager(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
-		second := reconcilers.Options{
-			Settings: reconcilers.Settings{Name: "second.example.org", Prefix: "second.example.org"},
-		}
-		second.Registrations = append(second.Registrations, registrationFor(t, "secrets",
-			&handlers.Handler{ID: "s", Reason: cause.Create, Call: succeed}))
-		if err := reconcilers.SetupWithManager(m, second); err != nil {
-			t.Fatal(err)
-		}
-		stop := operateIn(t, m, reconcilers.Options{}, created(t))
-		defer stop()
-		time.Sleep(time.Minute)
-		m.requireFailingChecks("with permission for the kind of the first operator only", m.ready,
-			"second.example.org/caches: secrets: not listed yet: ")
-		if len(m.ready) != 10 || len(m.alive) != 2 {
-			t.Errorf("each operator must have all checks: %d and %d", len(m.ready), len(m.alive))
-		}
-	})
-}
-
 func TestReadyWithoutLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCheckedManager(t, memapi.New())
