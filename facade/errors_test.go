@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -80,68 +79,6 @@ func TestTemporaryAndPermanentErrors(t *testing.T) {
 		if !errors.Is(err, base) {
 			t.Errorf("%T does not unwrap to its error", err)
 		}
-	}
-}
-
-// customError is an error type of a user that declares its delay and permanence by methods.
-type customError struct {
-	delay     time.Duration
-	permanent bool
-}
-
-func (j customError) Error() string             { return "judged" }
-func (j customError) RetryAfter() time.Duration { return j.delay }
-func (j customError) Permanent() bool           { return j.permanent }
-
-// TestErrorClassification shows that errors are classified as permanent, temporary or ordinary.
-func TestErrorClassification(t *testing.T) {
-	base := errors.New("base")
-	cases := map[string]struct {
-		reason    string
-		err       error
-		permanent bool
-		delay     time.Duration
-		temporary bool
-	}{
-		"nil":      {"nil is neither permanent nor temporary", nil, false, 0, false},
-		"ordinary": {"an ordinary error is neither permanent nor temporary", base, false, 0, false},
-		"temporary": {
-			"a wrapped temporary error is temporary",
-			fmt.Errorf("x: %w", kopf.Temporary(base, time.Minute)), false, time.Minute, true},
-		"at once":  {"a negative delay counts as zero", kopf.Temporary(base, -time.Minute), false, 0, true},
-		"unitless": {"a delay without a unit becomes one second", kopf.Temporary(base, 30), false, time.Second, true},
-		"permanent": {
-			"a wrapped permanent error is permanent", fmt.Errorf("x: %w", kopf.Permanent(base)), true, 0, false},
-		"terminal": {
-			"a terminal error of controller-runtime is permanent", reconcile.TerminalError(base), true, 0, false},
-		"own": {
-			"an error type with the method RetryAfter is temporary",
-			customError{delay: time.Minute}, false, time.Minute, true},
-		"own both": {"an error that is both counts as permanent", customError{time.Minute, true}, true, 0, false},
-		"allowed": {
-			"a temporary error that wraps a permanent one is temporary",
-			kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
-		"forbidden": {
-			"a permanent error that wraps a temporary one is permanent",
-			kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
-		"joined": {"joined errors are permanent if one of them is",
-			errors.Join(kopf.Temporary(base, time.Minute), kopf.Permanent(base)), true, 0, false},
-		"subs": {"the error of pending sub-handlers is temporary",
-			&execution.PendingError{Delay: time.Minute}, false, time.Minute, true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			delay, temporary := execution.RetryAfter(tc.err)
-			delay = max(delay, 0)
-			if execution.IsPermanent(tc.err) != tc.permanent || delay != tc.delay || temporary != tc.temporary {
-				t.Errorf("%s: permanent %t, delay %s, temporary %t",
-					tc.reason, execution.IsPermanent(tc.err), delay, temporary)
-			}
-			o := execution.Limits{}.OutcomeOf(tc.err)
-			if tc.err != nil && o.Final != tc.permanent || temporary && ptr.Deref(o.Delay, 0) != delay {
-				t.Errorf("%s: the engine decides differently: %+v", tc.reason, o)
-			}
-		})
 	}
 }
 

@@ -1,9 +1,7 @@
 package kopf_test
 
 import (
-	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"

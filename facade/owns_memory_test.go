@@ -1,7 +1,6 @@
 package kopf_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
