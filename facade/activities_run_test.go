@@ -64,23 +64,36 @@ func (j *journal) requireLines(t *testing.T, lines ...string) {
 	}
 }
 
-// startInManager sets the operator up in a new manager and starts that manager. The returned function stops it.
-func startInManager(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func() error) {
+// managerOn returns a manager for the API server, without a log, with the changed options.
+func managerOn(t testing.TB, server http.RoundTripper, change ...func(o *ctrl.Options)) ctrl.Manager {
 	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+	options := ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
 	}
+	for _, one := range change {
+		one(&options)
+	}
+	m, err := ctrl.NewManager(memapi.Config(server), options)
 	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// startInManager sets the operator up in a new manager and starts that manager. The returned function stops it.
+func startInManager(
+	t testing.TB, server http.RoundTripper, op *kopf.Operator, change ...func(o *ctrl.Options),
+) (stop func() error) {
+	t.Helper()
+	m := managerOn(t, server, change...)
+	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
 	return startManager(t, m)
 }
 
 // startManager starts a manager. The returned function stops it and returns the error of Start.
-func startManager(t *testing.T, m ctrl.Manager) (stop func() error) {
+func startManager(t testing.TB, m ctrl.Manager) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
 	done := make(chan struct{})

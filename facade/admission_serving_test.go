@@ -12,11 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -76,26 +74,16 @@ func operateServing(
 ) (on *portlessServer, ready *checkedManager, stop func()) {
 	t.Helper()
 	on = &portlessServer{http.NewServeMux()}
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		WebhookServer: on,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready = newCheckedManager(m)
+	ready = newCheckedManager(managerOn(t, server, func(o *ctrl.Options) { o.WebhookServer = on }))
 	if err := op.SetupWithManager(ready); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := m.Start(ctx); err != nil {
+	end := startManager(t, ready)
+	return on, ready, func() {
+		if err := end(); err != nil {
 			t.Errorf("the manager: %v", err)
 		}
-	}()
-	return on, ready, func() { cancel(); <-done }
+	}
 }
 
 // TestAdmissionIsServed shows that an operator with only admission handlers serves them at its own paths and does

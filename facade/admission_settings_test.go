@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -111,12 +110,7 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 		has:                                      "has a certificate already",
 		&portlessServer{mux: http.NewServeMux()}: "cannot be given a certificate",
 	} {
-		m, err := ctrl.NewManager(memapi.Config(memapi.New()), ctrl.Options{
-			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: on,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := managerOn(t, memapi.New(), func(o *ctrl.Options) { o.WebhookServer = on })
 		op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 			Service: "a/b", Secret: "a/c",
 		}})

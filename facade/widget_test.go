@@ -104,7 +104,7 @@ func addWidgets(scheme *runtime.Scheme) error {
 	return nil
 }
 
-func newScheme(t *testing.T) *runtime.Scheme {
+func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := addWidgets(scheme); err != nil {
