@@ -231,3 +231,37 @@ func wantEntries(t *testing.T, p clusterProgram) {
 		t.Errorf("an entry of a mutating handler has no DELETE operation: got %q", defaults)
 	}
 }
+
+// TestManagedAdmissionWithoutHandlers shows that an operator without admission handlers removes the entries of its
+// former version. Otherwise the API server would send requests to an endpoint that no longer exists. Deviation:
+// D-webhook-withdrawal.
+func TestManagedAdmissionWithoutHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newAdmissionAPI()
+		api.Put(validatingResource, foreignConfiguration())
+		p := startProgram(t, api, newManagedOperator())
+		time.Sleep(5 * time.Second)
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if len(p.names(t, validatingResource)) != 2 {
+			t.Errorf("a persistent entry and the entry of another client are kept: got %q",
+				p.names(t, validatingResource))
+		}
+		later := startProgram(t, api, kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
+			Managed: "shared.example.org", Service: "team-a/webhook:8443",
+		}}))
+		time.Sleep(5 * time.Second)
+		if d := cmp.Diff([]string{"their.own.entry"}, later.names(t, validatingResource)); d != "" {
+			t.Errorf("all entries of the former version are removed: -want, +got:\n%s", d)
+		}
+		if err := later.stop(); err != nil {
+			t.Error(err)
+		}
+		object := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
+			t, api, validatingResource, "", "shared.example.org")
+		if len(object.Annotations) > 0 || len(object.Webhooks) != 1 {
+			t.Errorf("the annotation of the operator is removed: got %+v", object)
+		}
+	})
+}

@@ -27,9 +27,6 @@ func TestAdmissionServer(t *testing.T) {
 			"a program needs a certificate, a manager has a server", kopf.AdmissionSettings{},
 			"Admission: there are handlers of admission, and no certificate", "",
 		},
-		"Service": {
-			"a Service is enough, as the certificate is in a Secret", kopf.AdmissionSettings{Service: "a/b"}, "", "",
-		},
 		"self-signed": {
 			"SelfSigned is for programs only", kopf.AdmissionSettings{SelfSigned: true},
 			"", "Admission.SelfSigned: it is for kopf.Main",
@@ -58,10 +55,6 @@ func TestAdmissionServer(t *testing.T) {
 		"server": {
 			"Server is for programs only", kopf.AdmissionSettings{Server: &portlessServer{}},
 			"", "Admission.Server: it is for kopf.Main",
-		},
-		"no client CA": {
-			"a missing file of client CAs is an error", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
-			"Admission.ClientCA: reading", "Admission.SelfSigned",
 		},
 		"no CA bundle": {
 			"a missing CA file is an error", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},

@@ -106,6 +106,43 @@ func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name strin
 	return facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
 }
 
+// TestIndexByRange shows that an index has all objects, and one with ByRange those that the replica handles.
+func TestIndexByRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		c, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 30 {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all, own []*kopf.Index[string, string]
+		for range 2 {
+			op := kopf.New("indexed.example.org", kopf.Settings{Sharding: kopf.ShardingSettings{Shards: 4}})
+			objects := kopf.For(op, &corev1.ConfigMap{})
+			byName := func(_ context.Context, object *corev1.ConfigMap) (map[string]string, error) {
+				return map[string]string{object.Name: object.Name}, nil
+			}
+			all = append(all, kopf.NewIndex(objects, "all", byName))
+			own = append(own, kopf.NewIndex(objects, "own", byName, kopf.ByRange()))
+			objects.OnCreate("create", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
+			facadetest.Start(t, op, facadetest.Against(memapi.Config(server.Connect())))
+		}
+		time.Sleep(time.Minute)
+		if all[0].Len() != 30 || all[1].Len() != 30 {
+			t.Errorf("the indices of all objects have %d and %d keys, want 30", all[0].Len(), all[1].Len())
+		}
+		if own[0].Len()+own[1].Len() != 30 || own[0].Len() == 0 || own[1].Len() == 0 {
+			t.Errorf("the indices with ByRange have %d and %d keys, want a part of the 30 objects each", own[0].Len(),
+				own[1].Len())
+		}
+	})
+}
+
 // TestMoveOfRunningHandlers shows that a handler of a range that moves has time to return after its context has ended,
 // before another replica calls a handler for the object.
 func TestMoveOfRunningHandlers(t *testing.T) {

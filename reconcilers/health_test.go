@@ -133,22 +133,6 @@ func TestReadyOnceAllIsListed(t *testing.T) {
 	})
 }
 
-func TestReadyOnceListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		newDirectClient(t, server).create("Secret", "s")
-		m := newCheckedManager(t, delayLists(server, "secrets", steady(20*time.Second)))
-		_, filling := byName()
-		stop := operateIn(t, m, reconcilers.Options{}, created(t), registrationFor(t, "secrets", filling))
-		defer stop()
-		time.Sleep(10 * time.Second)
-		m.requireFailingChecks("while the secrets are being listed", m.ready, "caches: secrets: not listed yet",
-			"indices: handlers wait until the indexed resources are listed: secrets")
-		time.Sleep(time.Minute)
-		m.requireFailingChecks("after the secrets are listed", m.ready)
-	})
-}
-
 func TestNotReadyWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCheckedManager(t, unavailable(memapi.New(), "configmaps", http.StatusForbidden))

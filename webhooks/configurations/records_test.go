@@ -65,7 +65,7 @@ func TestRecords(t *testing.T) {
 }
 
 // TestRecordsAndEntries shows that the records stay when the operator exits, and are removed by an operator without
-// admission handlers (deviation D-webhook-withdrawal).
+// admission handlers.
 func TestRecordsAndEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
