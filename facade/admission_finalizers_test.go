@@ -93,9 +93,7 @@ func TestFinalizerOnCreate(t *testing.T) {
 			"other finalizers of the object are kept", deletes, map[string]any{"object": withOthers}, "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				given := finalizerSettings
 				given.Namespaces = []string{"ns*"}
 				op := kopf.New("test.example.org", given)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,9 +88,7 @@ func operateServing(
 // TestAdmissionIsServed shows that an operator with only admission handlers serves them at its own paths and does
 // not watch their kinds.
 func TestAdmissionIsServed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		lists := &countedPath{next: server, path: "/widgets"}
 		op := kopf.New("test.example.org")
 		widgets := kopf.For(op, &Widget{})
@@ -123,9 +120,7 @@ func TestAdmissionIsServed(t *testing.T) {
 // TestAdmissionPathsAsKopf shows that the root path calls all handlers and that an unknown id is an error
 // (D-admission-root), and that a denial also denies with IgnoreFailures (K-ignore-failures).
 func TestAdmissionPathsAsKopf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := memapi.New()
-		api.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, api *memapi.Server) {
 		op := kopf.New("test.example.org", kopf.AsKopf())
 		widgets := kopf.For(op, &Widget{})
 		var calls []string
@@ -169,9 +164,7 @@ func TestAdmissionWaits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				object := body(map[string]any{"owner": "ann"})
 				server.Put(widgetResource, object)
 				op := kopf.New("test.example.org")

@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -77,10 +76,7 @@ func (g *recordingOperator) end() error { g.stop(); return <-g.err }
 
 func createNamed(t *testing.T, server *memapi.Server, name string) {
 	t.Helper()
-	user, err := client.New(memapi.Config(server), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := clientOf(t, server)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
 	}}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,12 +107,8 @@ func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name strin
 
 // TestIndexByRange shows that an index has all objects, and one with ByRange those that the replica handles.
 func TestIndexByRange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		for n := range 30 {
 			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
 			if err := c.Create(t.Context(), object); err != nil {
@@ -146,12 +141,8 @@ func TestIndexByRange(t *testing.T) {
 // TestMoveOfRunningHandlers shows that a handler of a range that moves has time to return after its context has ended,
 // before another replica calls a handler for the object.
 func TestMoveOfRunningHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		w := newSharedWork(t)
 		release := make(chan struct{})
 		defer close(release)
@@ -198,12 +189,8 @@ func TestMoveOfRunningHandlers(t *testing.T) {
 // TestOutageOfSharedObjects shows that the outcomes of handlers which could not be saved in an outage of the API server
 // are kept, although the ranges were closed, because no other replica has taken them.
 func TestOutageOfSharedObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		w := newSharedWork(t)
 		var isDown atomic.Bool
 		connection := server.Connect()
@@ -245,12 +232,8 @@ func TestOutageOfSharedObjects(t *testing.T) {
 // TestSharding shows that replicas share the objects fairly, that each object is handled once after joins, ends and
 // kills, and that a changed number of ranges waits until all replicas with the former one have ended.
 func TestSharding(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		var names []string
 		for n := range 60 {
 			names = append(names, fmt.Sprint("c-", n))

@@ -251,9 +251,7 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				connection := server.Connect()
 				op := kopf.New("test.example.org")
 				tc.register(op, kopf.For(op, &Widget{}))

@@ -56,10 +56,7 @@ func TestCostOfTraces(t *testing.T) {
 	planned := func(traces kopf.TracingSettings) *handlers.Handler {
 		op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
 		kopf.For(op, &Widget{}).OnCreate("fn", succeed)
-		plan, err := kopf.Plan(op, newScheme(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := planOf(t, op)
 		return plan[0].Handler
 	}
 	least := func(h *handlers.Handler) (allocations float64) {

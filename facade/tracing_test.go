@@ -108,8 +108,7 @@ func keptTrace(server *memapi.Server) string {
 
 // TestRecordsWithoutTraces shows that an operator without tracing adds no trace to records, and keeps existing traces.
 func TestRecordsWithoutTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		putMap(server, "one")
 		traceRun(t, server, traceRetrying(kopf.Settings{}, 9), time.Minute)
 		if got := keptTrace(server); got != "" {
