@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -53,9 +52,7 @@ func readers(op *kopf.Operator, read func(id string, cached client.Client, live 
 // TestClientsOfAManager shows that in a project's manager, Client is the client of the manager, which reads from its
 // cache, and APIReader reads live.
 func TestClientsOfAManager(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		connection := server.Connect()
 		server.Put(configMaps, map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "1"}})
 		op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})

@@ -273,9 +273,7 @@ func TestSharedObjects(t *testing.T) {
 // TestDeletionOfSharedObject shows that the end of an object is reported in all replicas that watch it for indices, and
 // in the one that handles it only after its handlers.
 func TestDeletionOfSharedObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.createMany("ConfigMap", "c", 1)
 		uid := p.get("ConfigMap", "c-0").GetUID()
 		index := shards.IndexOf(uid, rangeCount)
@@ -295,9 +293,7 @@ func TestDeletionOfSharedObject(t *testing.T) {
 // TestFenceOfRange shows that a handler of a lost range cannot write, also with a context of its own, and that the
 // other ranges go on.
 func TestFenceOfRange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		gate, held := &reconcilers.Gate{}, live.NewSet(0, 1, 2, 3)
 		m := managerOn(t, server, logr.Discard())
 		fence := reconcilers.NewFence(m)
