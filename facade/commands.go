@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
@@ -27,7 +28,7 @@ func (op *Operator) planChanges(ctx context.Context, given commandline.PlanReque
 		}
 		return planning.Make(ctx, options, dump)
 	}
-	cluster, err := planning.NewCluster(given.Cluster)
+	cluster, err := clusterops.Connect(given.Cluster)
 	if err != nil {
 		return nil, err
 	}

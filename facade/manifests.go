@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -60,7 +60,7 @@ func (op *Operator) generateManifests(
 // describeForManifests returns the operator as its permissions, its manifests and its webhook configurations need it.
 func (op *Operator) describeForManifests(
 	given commandline.RunFlags, o manifests.Options,
-) (needed permissions.PermissionInput, of manifests.ManifestInput, printed reviews.PrintedReviews, err error) {
+) (needed clusterneeds.PermissionInput, of manifests.ManifestInput, printed reviews.PrintedReviews, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()

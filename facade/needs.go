@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -58,17 +58,17 @@ func checkRule(rule rbacv1.PolicyRule) error {
 
 // permissionsOf describes the operator for the computation of its permissions, as a program in a pod. The caller holds
 // the lock of the registry, and has made the plan from the current settings.
-func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.PermissionInput {
+func (op *Operator) permissionsOf(plan []reconcilers.Registration) clusterneeds.PermissionInput {
 	given, s := op.userSettings, op.settings
 	peers := given.Peering
-	o := permissions.PermissionInput{
+	o := clusterneeds.PermissionInput{
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,
 		Managed: s.values.Admission.Managed, Secret: s.values.Admission.asReviewSettings().KeptSecret(),
 		Declared: op.needs, MetricsSecure: op.flags.Metrics.Secure,
 		LeaderElection: program.ElectsInPod(op.coordinationSettings()), Shards: op.shards(),
 	}
 	for _, one := range plan {
-		o.Handlers = append(o.Handlers, permissions.HandlerNeeds(one))
+		o.Handlers = append(o.Handlers, clusterneeds.HandlerNeeds(one))
 	}
 	if !peers.Standalone {
 		o.Peering, o.PeeringClusterwide = s.values.Peering.Name, peers.Clusterwide

@@ -10,10 +10,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/preflight"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
@@ -22,38 +22,38 @@ import (
 // that of the operator's pods; empty if it is not known.
 func (op *Operator) checkCluster(
 	ctx context.Context, given commandline.RunFlags, config *rest.Config, namespace string,
-) (preflight.CheckReport, error) {
+) (clusterneeds.CheckReport, error) {
 	runnableOperator{op}.Apply(given)
 	described, err := op.describeForPreflight(namespace)
 	if err != nil {
-		return preflight.CheckReport{}, err
+		return clusterneeds.CheckReport{}, err
 	}
-	server, err := preflight.Connect(config, nil)
+	server, err := clusterneeds.Connect(config, nil)
 	if err != nil {
-		return preflight.CheckReport{}, err
+		return clusterneeds.CheckReport{}, err
 	}
-	return preflight.Run(ctx, described, server)
+	return clusterneeds.Run(ctx, described, server)
 }
 
 // describeForPreflight returns the operator as its checks need it, by a plan of the current settings.
-func (op *Operator) describeForPreflight(namespace string) (preflight.CheckInput, error) {
+func (op *Operator) describeForPreflight(namespace string) (clusterneeds.CheckInput, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()
 	if err != nil {
-		return preflight.CheckInput{}, err
+		return clusterneeds.CheckInput{}, err
 	}
 	return op.preflightOf(plan, namespace)
 }
 
 // preflightOf describes the operator for its checks. The caller holds the lock of the registry.
-func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (preflight.CheckInput, error) {
+func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (clusterneeds.CheckInput, error) {
 	kept := op.settings.values.Persistence
 	essence, err := defaults.EssencePlaces(kept.DiffbaseStorage)
 	if err != nil {
-		return preflight.CheckInput{}, fmt.Errorf("checking operator %q: %w", op.name, err)
+		return clusterneeds.CheckInput{}, fmt.Errorf("checking operator %q: %w", op.name, err)
 	}
-	return preflight.CheckInput{
+	return clusterneeds.CheckInput{
 		PermissionInput: op.permissionsOf(plan), Name: op.name, Namespace: namespace, Essence: essence,
 		Record: func(id string) []string {
 			places, _ := defaults.RecordPlaces(kept.ProgressStorage, id) // the plan has reported the error
@@ -90,10 +90,10 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 			return nil //nolint:nilerr // a storage that fails is reported with its objects
 		}
 		// The client is that of the manager, so that credentials are renewed.
-		server, err := preflight.Connect(m.GetConfig(), m.GetHTTPClient())
+		server, err := clusterneeds.Connect(m.GetConfig(), m.GetHTTPClient())
 		if err == nil {
-			var report preflight.CheckReport
-			report, err = preflight.Run(ctx, described, server)
+			var report clusterneeds.CheckReport
+			report, err = clusterneeds.Run(ctx, described, server)
 			logReport(log, report)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -104,17 +104,17 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 }
 
 // logReport logs the problems of a report. Unknown results are not problems.
-func logReport(log logr.Logger, report preflight.CheckReport) {
+func logReport(log logr.Logger, report clusterneeds.CheckReport) {
 	for _, one := range report.Findings {
 		values := []any{
 			"check", one.Check, "subject", one.Subject, "problem", one.Problem, "fix", one.Fix,
 			"handlers", one.Handlers,
 		}
 		switch one.Status {
-		case preflight.Failed:
+		case clusterneeds.Failed:
 			logging.Warn(log, "The cluster lacks something that the operator needs; see the command preflight",
 				values...)
-		case preflight.Warning:
+		case clusterneeds.Warning:
 			log.Info("The cluster lacks something that the operator can use; see the command preflight", values...)
 		}
 	}

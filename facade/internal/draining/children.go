@@ -61,7 +61,7 @@ func (r *run) drainChildren(ctx context.Context) {
 	if r.KeepMemory {
 		return
 	}
-	all, err := discovery.ListResources(ctx, r.api)
+	all, err := discovery.ListResources(ctx, r)
 	var incomplete *discovery.IncompleteError
 	if err != nil && !errors.As(err, &incomplete) {
 		r.leave("all kinds", "children", err)

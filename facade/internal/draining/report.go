@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/ptr"
 )
 
 // Row counts the objects of one kind, or the things of another sort.
@@ -148,49 +149,17 @@ func (r *results) report() *DrainReport {
 	return report
 }
 
-// progressLog logs at intervals how far the drain is.
-type progressLog struct {
-	log     logr.Logger
-	results *results
-
-	mu   sync.Mutex
-	kind string
-}
-
-// interval is the time between two lines.
-const interval = 10 * time.Second
-
-// begin sets the kind that is being drained.
-func (p *progressLog) begin(kind string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kind = kind
-}
-
-// run logs until the channel is closed.
-func (p *progressLog) run(done <-chan struct{}) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
-			p.logState()
-		}
-	}
-}
+// logInterval is the time between two lines about the progress.
+const logInterval = 10 * time.Second
 
 // logState logs the present numbers.
-func (p *progressLog) logState() {
-	p.mu.Lock()
-	kind := p.kind
-	p.mu.Unlock()
-	p.results.mu.Lock()
-	defer p.results.mu.Unlock()
+func (r *results) logState(log logr.Logger, kind *string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var sum Row
-	for _, row := range p.results.rows {
+	for _, row := range r.rows {
 		sum.Examined, sum.Found, sum.Removed = sum.Examined+row.Examined, sum.Found+row.Found, sum.Removed+row.Removed
 	}
-	p.log.Info("Drain is running", "kind", kind, "examined", sum.Examined, "found", sum.Found, "removed", sum.Removed)
+	log.Info("Drain is running", "kind", ptr.Deref(kind, ""), "examined", sum.Examined, "found", sum.Found,
+		"removed", sum.Removed)
 }

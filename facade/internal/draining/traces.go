@@ -69,7 +69,7 @@ func (d *Drain) tracesOf(body map[string]any, ids []string) (t traces, err error
 // addRecords adds the records of the ids and of their sub-handlers. It returns the ids of records outside of the
 // object, which it purges unless this is a check.
 func (d *Drain) addRecords(to removal, body map[string]any, ids []string) (outside []string, err error) {
-	inside := isOwnProgress(d.Progress)
+	inside := placeOfRecords(d.Progress) != elsewhere
 	for _, id := range ids {
 		record, malformed := d.Progress.Fetch(body, id)
 		all := []string{id}
@@ -105,7 +105,7 @@ func (d *Drain) addEssence(to removal, body map[string]any) error {
 	}
 	places := map[string]any{}
 	var err error
-	if isOwnDiffbase(d.Diffbase) {
+	if placeOfEssence(d.Diffbase) != elsewhere {
 		err = d.Diffbase.Store(places, body, diffbase.Essence{})
 	} else {
 		// A foreign storage could store the empty essence elsewhere, so it does not get the real object.
@@ -121,7 +121,7 @@ func (d *Drain) addEssence(to removal, body map[string]any) error {
 // annotations of the prefix are judged one by one instead. A foreign storage is not trusted with that: by a mistake in
 // its Clear, fields of users would be removed.
 func (d *Drain) addCleared(to removal, body map[string]any) {
-	if d.Shared || !isOwnProgress(d.Progress) {
+	if d.Shared || placeOfRecords(d.Progress) == elsewhere {
 		return
 	}
 	cleared := d.Progress.Clear(body)
@@ -199,28 +199,51 @@ func isRecord(value any) bool {
 	return err == nil && record.Started != nil
 }
 
-// isOwnProgress reports whether the storage keeps all records on the object, so that a purge has no other effect.
-func isOwnProgress(of progress.Storage) bool {
+// storedPlace is where a storage keeps things.
+type storedPlace int
+
+const (
+	// elsewhere is a storage of a user. All others keep everything on the object, so that a purge has no other effect.
+	elsewhere storedPlace = iota
+	onObject
+	inAnnotations
+)
+
+// placeOfRecords returns where a storage keeps all records.
+func placeOfRecords(of progress.Storage) storedPlace {
 	switch of := of.(type) {
-	case progress.Annotations, progress.Status, progress.Smart:
-		return true
+	case progress.Annotations:
+		return inAnnotations
+	case progress.Status, progress.Smart:
+		return onObject
 	case progress.Multi:
-		return !slices.ContainsFunc(of, func(one progress.Storage) bool { return !isOwnProgress(one) })
+		return leastOf(of, placeOfRecords)
 	default:
-		return false
+		return elsewhere
 	}
 }
 
-// isOwnDiffbase reports whether the storage keeps all essences on the object.
-func isOwnDiffbase(of diffbase.Storage) bool {
+// placeOfEssence returns where a storage keeps all essences.
+func placeOfEssence(of diffbase.Storage) storedPlace {
 	switch of := of.(type) {
-	case diffbase.Annotations, diffbase.Status:
-		return true
+	case diffbase.Annotations:
+		return inAnnotations
+	case diffbase.Status:
+		return onObject
 	case diffbase.Multi:
-		return !slices.ContainsFunc(of, func(one diffbase.Storage) bool { return !isOwnDiffbase(one) })
+		return leastOf(of, placeOfEssence)
 	default:
-		return false
+		return elsewhere
 	}
+}
+
+// leastOf returns the least certain place of several storages.
+func leastOf[S any](all []S, placeOf func(S) storedPlace) storedPlace {
+	least := inAnnotations
+	for _, one := range all {
+		least = min(least, placeOf(one))
+	}
+	return least
 }
 
 // finalizersOf returns the finalizers of an object.
