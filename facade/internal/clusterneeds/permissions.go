@@ -11,7 +11,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // nowhere is the namespace of the review of permissions in the whole cluster. Such a review needs a namespace, and no
@@ -44,7 +43,7 @@ func (c *permissionCheck) rulesIn(ctx context.Context, namespace string) granted
 		return found
 	}
 	spec := authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, nowhere)}
-	review, err := c.server.reviews.SelfSubjectRulesReviews().Create(ctx,
+	review, err := c.server.api.SelfSubjectRulesReviews().Create(ctx,
 		&authorizationv1.SelfSubjectRulesReview{Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		c.granted[namespace] = grantedRules{err: fmt.Errorf("reviewing permissions: %w", err)}
@@ -105,7 +104,7 @@ func (c *permissionCheck) isAllowed(ctx context.Context, r request, namespace st
 			Namespace: namespace, Verb: r.verb, Group: r.group, Resource: plural, Subresource: sub, Name: r.name,
 		}
 	}
-	review, err := c.server.reviews.SelfSubjectAccessReviews().Create(ctx, &asked, metav1.CreateOptions{})
+	review, err := c.server.api.SelfSubjectAccessReviews().Create(ctx, &asked, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("reviewing permissions: %w", err)
 	}
@@ -184,25 +183,11 @@ func (c *permissionCheck) matchingNamespaces(ctx context.Context) []string {
 	if c.matching != nil {
 		return c.matching
 	}
-	patterns := c.operator.Namespaces
-	selector := patterns.LabelSelector()
 	c.matching = []string{""}
-	if len(patterns) == 0 {
-		return c.matching
-	}
-	var list metav1.PartialObjectMetadataList
-	data, err := c.server.Get(ctx, "/api/v1/namespaces")
-	if err != nil || json.Unmarshal(data, &list) != nil {
-		return c.matching
-	}
-	var names []string
-	for _, one := range list.Items {
-		if patterns.MatchesName(one.Name) && (selector == nil || selector.Matches(labels.Set(one.Labels))) {
-			names = append(names, one.Name)
+	if patterns := c.operator.Namespaces; len(patterns) > 0 {
+		if names, err := c.server.MatchingNamespaces(ctx, patterns); err == nil && len(names) > 0 {
+			c.matching = names
 		}
-	}
-	if len(names) > 0 {
-		c.matching = names
 	}
 	return c.matching
 }

@@ -1,15 +1,15 @@
 package clusterneeds
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientdiscovery "k8s.io/client-go/discovery"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
@@ -18,11 +18,10 @@ const requestTimeout = 10 * time.Second
 
 // Server is the API server that is checked, with the permissions of the operator. It is used by one goroutine.
 type Server struct {
-	discovery.Getter
+	*clusterops.Cluster
 
-	api     rest.Interface
-	reviews authorizationv1client.AuthorizationV1Interface
-	clock   *clock
+	api   authorizationv1client.AuthorizationV1Interface // for reviews, and for requests by their paths
+	clock *clock
 }
 
 // Connect returns the API server of a configuration. The client is that of the configuration; nil makes one.
@@ -38,23 +37,17 @@ func Connect(config *rest.Config, client *http.Client) (*Server, error) {
 	if watched.next == nil {
 		watched.next = http.DefaultTransport
 	}
-	own := &http.Client{Transport: watched, Timeout: requestTimeout}
-	if client.Timeout > 0 {
-		own.Timeout = min(own.Timeout, client.Timeout)
+	own := &http.Client{Transport: watched, Timeout: min(cmp.Or(client.Timeout, requestTimeout), requestTimeout)}
+	cluster, err := clusterops.ConnectBy(config, own)
+	if err != nil {
+		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.ContentType = runtime.ContentTypeJSON
-	documents, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, own)
+	api, err := authorizationv1client.NewForConfigAndClient(cluster.Config, own)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
-	reviews, err := authorizationv1client.NewForConfigAndClient(config, own)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the API server: %w", err)
-	}
-	api := documents.RESTClient()
-	// The inquiry requests each document once.
-	return &Server{discovery.NewInquiry(discovery.API{Client: api}, nil), api, reviews, watched}, nil
+	cluster.Getter = discovery.NewInquiry(cluster.Getter, nil) // it requests each document once
+	return &Server{cluster, api, watched}, nil
 }
 
 // clock compares the local time with the Date header of answers.

@@ -30,23 +30,34 @@ const requestTimeout = time.Minute
 type Cluster struct {
 	discovery.Getter
 
-	// Config is a copy of the configuration, with the limits of commands.
+	// Config is a copy of the configuration, with the limits of commands, and Client is its client.
 	Config *rest.Config
-	http   *http.Client
+	Client *http.Client
 }
 
 // Connect returns the connection for a configuration, which stays as it is. It sends no requests.
 func Connect(config *rest.Config) (*Cluster, error) {
-	c := &Cluster{Config: rest.CopyConfig(config)}
-	c.Config.Timeout = cmp.Or(config.Timeout, requestTimeout)
-	// Commands limit their concurrent requests, so client-go's default of five requests in a second is not needed.
-	c.Config.QPS = cmp.Or(config.QPS, -1)
-	c.Config.ContentType = runtime.ContentTypeJSON
-	var err error
-	if c.http, err = rest.HTTPClientFor(c.Config); err != nil {
+	way, err := rest.HTTPClientFor(withLimits(config))
+	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
-	server, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(c.Config, c.http)
+	return ConnectBy(config, way)
+}
+
+// withLimits returns a copy of the configuration with the limits of commands.
+func withLimits(config *rest.Config) *rest.Config {
+	limited := rest.CopyConfig(config)
+	limited.Timeout = cmp.Or(config.Timeout, requestTimeout)
+	// Commands limit their concurrent requests, so client-go's default of five requests in a second is not needed.
+	limited.QPS = cmp.Or(config.QPS, -1)
+	limited.ContentType = runtime.ContentTypeJSON
+	return limited
+}
+
+// ConnectBy is like [Connect], with an existing client.
+func ConnectBy(config *rest.Config, way *http.Client) (*Cluster, error) {
+	c := &Cluster{Config: withLimits(config), Client: way}
+	server, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(c.Config, way)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
@@ -70,7 +81,7 @@ func (c *Cluster) ObjectsOf(r discovery.Resource, metadataOnly bool) (*Objects, 
 	// The plural is known from discovery, so the mapper sends no requests.
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.AddSpecific(r.GroupVersionKind, plural, plural, scope)
-	api, err := client.New(c.Config, client.Options{HTTPClient: c.http, Scheme: runtime.NewScheme(), Mapper: mapper})
+	api, err := client.New(c.Config, client.Options{HTTPClient: c.Client, Scheme: runtime.NewScheme(), Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}

@@ -26,7 +26,7 @@ func (d *Drain) addMarks(to removal, body map[string]any) {
 	if !d.mayRemoveShared() && !d.isDeclaredHere(declared) {
 		return
 	}
-	to.addLabel(body, d.parentLabel())
+	to.addMetadata(body, "labels", d.parentLabel())
 	to.addAnnotation(body, d.Prefix+"/"+keys.DeclaredIn)
 	to.addAnnotation(body, d.Prefix+"/"+keys.RetainedBy)
 }

@@ -44,12 +44,12 @@ func nulls(value any) bool { return value == nil }
 
 // addAnnotation adds the annotation if the body has it.
 func (r removal) addAnnotation(body map[string]any, name string) {
-	r.addPlaces(map[string]any{"metadata": map[string]any{"annotations": map[string]any{name: nil}}}, body, nulls)
+	r.addMetadata(body, "annotations", name)
 }
 
-// addLabel adds the label if the body has it.
-func (r removal) addLabel(body map[string]any, name string) {
-	r.addPlaces(map[string]any{"metadata": map[string]any{"labels": map[string]any{name: nil}}}, body, nulls)
+// addMetadata adds the annotation or the label if the body has it.
+func (r removal) addMetadata(body map[string]any, field, name string) {
+	r.addPlaces(map[string]any{"metadata": map[string]any{field: map[string]any{name: nil}}}, body, nulls)
 }
 
 // annotations returns the names of the annotations in the removal.

@@ -1,6 +1,7 @@
 package draining
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -81,7 +82,8 @@ func newResults() *results { return &results{rows: map[string]*Row{}, items: map
 func (r *results) count(what string, found, removed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	row := r.row(what)
+	row := cmp.Or(r.rows[what], &Row{What: what})
+	r.rows[what] = row
 	row.Examined++
 	if found {
 		row.Found++
@@ -100,28 +102,19 @@ func (r *results) keepForeign(names []string) {
 	}
 }
 
-// row returns the row, and creates it if necessary. The caller holds the lock.
-func (r *results) row(what string) *Row {
-	one := r.rows[what]
-	if one == nil {
-		one = &Row{What: what}
-		r.rows[what] = one
-	}
-	return one
-}
-
 // list reports things that a check has found.
-func (r *results) list(object, what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.items[object] = StoredItem{Object: object, What: what}
-}
+func (r *results) list(object, what string) { r.add(StoredItem{Object: object, What: what}) }
 
 // leave reports things that are left, with the reason.
 func (r *results) leave(object, what string, reason error) {
+	r.add(StoredItem{Object: object, What: what, Reason: reason.Error()})
+}
+
+// add adds an item, in place of another one of the object.
+func (r *results) add(item StoredItem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.items[object] = StoredItem{Object: object, What: what, Reason: reason.Error()}
+	r.items[item.Object] = item
 }
 
 // note adds a remark, once.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -149,7 +150,7 @@ func (d *Drain) addAnnotations(to removal, body map[string]any, ids []string) (f
 		}
 		switch {
 		case keys.IsReserved(rest) && (d.mayRemoveShared() || d.isRecordOfChildren(body, name, ids)),
-			!d.Shared && isRecord(value):
+			!d.Shared && clusterops.IsRecord(value):
 			to.addAnnotation(body, name)
 		case !d.Shared:
 			foreign = append(foreign, name)
@@ -187,16 +188,6 @@ func (d *Drain) addMarkers(to removal, body map[string]any) {
 			delete(removed, marker)
 		}
 	}
-}
-
-// isRecord reports whether the value of an annotation is a handler's record. Every record has the time of its start.
-func isRecord(value any) bool {
-	object, err := storage.ParseObject(value)
-	if err != nil || object == nil {
-		return false
-	}
-	record, err := progress.DecodeRecord(object)
-	return err == nil && record.Started != nil
 }
 
 // storedPlace is where a storage keeps things.
