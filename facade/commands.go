@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/preflight"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -39,7 +39,7 @@ func (op *Operator) planChanges(ctx context.Context, given commandline.PlanReque
 		}
 		return planning.Make(ctx, options, dump)
 	}
-	cluster, err := planning.NewCluster(given.Cluster)
+	cluster, err := clusterops.Connect(given.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -113,26 +113,26 @@ func (op *Operator) storedThings() (draining.StoredState, error) {
 // that of the operator's pods; empty if it is not known.
 func (op *Operator) checkCluster(
 	ctx context.Context, given commandline.RunFlags, config *rest.Config, namespace string,
-) (preflight.CheckReport, error) {
+) (clusterneeds.CheckReport, error) {
 	runnableOperator{op}.Apply(given)
 	described, err := op.describeForPreflight(namespace)
 	if err != nil {
-		return preflight.CheckReport{}, err
+		return clusterneeds.CheckReport{}, err
 	}
-	server, err := preflight.Connect(config, nil)
+	server, err := clusterneeds.Connect(config, nil)
 	if err != nil {
-		return preflight.CheckReport{}, err
+		return clusterneeds.CheckReport{}, err
 	}
-	return preflight.Run(ctx, described, server)
+	return clusterneeds.Run(ctx, described, server)
 }
 
 // describeForPreflight returns the operator as its checks need it, by a plan of the current settings.
-func (op *Operator) describeForPreflight(namespace string) (preflight.CheckInput, error) {
+func (op *Operator) describeForPreflight(namespace string) (clusterneeds.CheckInput, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()
 	if err != nil {
-		return preflight.CheckInput{}, err
+		return clusterneeds.CheckInput{}, err
 	}
 	return op.preflightOf(plan, namespace)
 }
@@ -178,7 +178,7 @@ func (op *Operator) generateManifests(
 // describeForManifests returns the operator as its permissions, its manifests and its webhook configurations need it.
 func (op *Operator) describeForManifests(
 	given commandline.RunFlags, o manifests.Options,
-) (needed permissions.PermissionInput, of manifests.ManifestInput, printed reviews.PrintedReviews, err error) {
+) (needed clusterneeds.PermissionInput, of manifests.ManifestInput, printed reviews.PrintedReviews, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	_, plan, err := op.planWithNewScheme()

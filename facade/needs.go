@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/preflight"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -67,17 +66,17 @@ func checkRule(rule rbacv1.PolicyRule) error {
 
 // permissionsOf describes the operator for the computation of its permissions, as a program in a pod. The caller holds
 // the lock of the registry, and has made the plan from the current settings.
-func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.PermissionInput {
+func (op *Operator) permissionsOf(plan []reconcilers.Registration) clusterneeds.PermissionInput {
 	given, s := op.userSettings, op.settings
 	peers := given.Peering
-	o := permissions.PermissionInput{
+	o := clusterneeds.PermissionInput{
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,
 		Managed: s.values.Admission.Managed, Secret: s.values.Admission.asReviewSettings().KeptSecret(),
 		Declared: op.needs, MetricsSecure: op.flags.Metrics.Secure,
 		LeaderElection: program.ElectsInPod(op.coordinationSettings()), Shards: op.shards(),
 	}
 	for _, one := range plan {
-		o.Handlers = append(o.Handlers, permissions.HandlerNeeds(one))
+		o.Handlers = append(o.Handlers, clusterneeds.HandlerNeeds(one))
 	}
 	if !peers.Standalone {
 		o.Peering, o.PeeringClusterwide = s.values.Peering.Name, peers.Clusterwide
@@ -92,13 +91,13 @@ func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.P
 }
 
 // preflightOf describes the operator for its checks. The caller holds the lock of the registry.
-func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (preflight.CheckInput, error) {
+func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (clusterneeds.CheckInput, error) {
 	kept := op.settings.values.Persistence
 	essence, err := defaults.EssencePlaces(kept.DiffbaseStorage)
 	if err != nil {
-		return preflight.CheckInput{}, fmt.Errorf("checking operator %q: %w", op.name, err)
+		return clusterneeds.CheckInput{}, fmt.Errorf("checking operator %q: %w", op.name, err)
 	}
-	return preflight.CheckInput{
+	return clusterneeds.CheckInput{
 		PermissionInput: op.permissionsOf(plan), Name: op.name, Namespace: namespace, Essence: essence,
 		Record: func(id string) []string {
 			places, _ := defaults.RecordPlaces(kept.ProgressStorage, id) // the plan has reported the error
@@ -135,10 +134,10 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 			return nil //nolint:nilerr // a storage that fails is reported with its objects
 		}
 		// The client is that of the manager, so that credentials are renewed.
-		server, err := preflight.Connect(m.GetConfig(), m.GetHTTPClient())
+		server, err := clusterneeds.Connect(m.GetConfig(), m.GetHTTPClient())
 		if err == nil {
-			var report preflight.CheckReport
-			report, err = preflight.Run(ctx, described, server)
+			var report clusterneeds.CheckReport
+			report, err = clusterneeds.Run(ctx, described, server)
 			logReport(log, report)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -149,17 +148,17 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 }
 
 // logReport logs the problems of a report. Unknown results are not problems.
-func logReport(log logr.Logger, report preflight.CheckReport) {
+func logReport(log logr.Logger, report clusterneeds.CheckReport) {
 	for _, one := range report.Findings {
 		values := []any{
 			"check", one.Check, "subject", one.Subject, "problem", one.Problem, "fix", one.Fix,
 			"handlers", one.Handlers,
 		}
 		switch one.Status {
-		case preflight.Failed:
+		case clusterneeds.Failed:
 			logging.Warn(log, "The cluster lacks something that the operator needs; see the command preflight",
 				values...)
-		case preflight.Warning:
+		case clusterneeds.Warning:
 			log.Info("The cluster lacks something that the operator can use; see the command preflight", values...)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/sharing"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
 )
 
@@ -98,9 +98,11 @@ func TestTop(t *testing.T) {
 			}
 			return nil
 		}
-		lookup := sharing.Lookup{Operator: operator, Lease: types.NamespacedName{
+		lookup := clusterops.LeaseLookup{Operator: operator, Lease: types.NamespacedName{
 			Name: election.LeaseName(operator, nil, nil)}}
-		read := func() (sharing.Report, error) { return sharing.Read(t.Context(), memapi.Config(connection), lookup) }
+		read := func() (clusterops.ReplicaReport, error) {
+			return clusterops.ReadReplicas(t.Context(), memapi.Config(connection), lookup)
+		}
 		if _, err := read(); err == nil || !strings.Contains(err.Error(), "does not share its objects") {
 			t.Errorf("without Leases, the error must say so: %v", err)
 		}

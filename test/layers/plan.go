@@ -83,8 +83,6 @@ var RepositoryPlan = Plan{
 
 	{Dir: "storage/controls", Layer: 3, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
 		"k8s.io/apimachinery/pkg/util/json")},
-	{Dir: "facade/internal/annotating", Layer: 4},
-	{Dir: "facade/internal/freezing", Layer: 4},
 	{Dir: "peering", Layer: 3, Exports: 26},
 	{Dir: "test/vectors/progresstest", Layer: 3, IsTestKit: true},
 	{Dir: "reconcilers/cause", Layer: 3},
@@ -113,7 +111,7 @@ var RepositoryPlan = Plan{
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 
 	{Dir: "facade/hierarchies", Layer: 5},
-	{Dir: "facade/internal/sharing", Layer: 5},
+	{Dir: "facade/internal/clusterops", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 12},
 	{Dir: "facade/internal/draining", Layer: 10},
 	{Dir: "facade/internal/inspection", Layer: 10},
@@ -127,9 +125,8 @@ var RepositoryPlan = Plan{
 	{Dir: "facade/internal/registry", Layer: 9},
 	{Dir: "facade/internal/defaults", Layer: 8},
 	{Dir: "facade/internal/kit", Layer: 10},
-	{Dir: "facade/internal/permissions", Layer: 10},
+	{Dir: "facade/internal/clusterneeds", Layer: 10},
 	{Dir: "facade/internal/manifests", Layer: 11},
-	{Dir: "facade/internal/preflight", Layer: 11},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
 	{Dir: "test/kits/journaltest", Layer: 8, IsTestKit: true},

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/freezing"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -124,9 +124,9 @@ func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
 	if f.message != "" {
 		log = log.WithValues("reason", f.message)
 	}
-	// Package freezing takes its logger from the context.
+	// Package clusterops takes its logger from the context.
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
-	order := freezing.Order{
+	order := clusterops.FreezeOrder{
 		Peering: f.peering, Namespaces: meant, Identity: f.recordIdentity(ctx), Record: f.newRecord(),
 	}
 	if err := order.CarryOut(ctx, config); err != nil {

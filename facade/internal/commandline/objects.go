@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/annotating"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 )
 
@@ -28,7 +28,7 @@ type objectCommand struct {
 // newObjectCommand returns a command that does something with one object.
 func newObjectCommand(
 	p Program, cmd *cobra.Command, flags func(c *objectCommand, flags *pflag.FlagSet),
-	act func(c *objectCommand, cmd *cobra.Command, o *annotating.Object) error,
+	act func(c *objectCommand, cmd *cobra.Command, o *clusterops.ControlledObject) error,
 ) *cobra.Command {
 	name, _, _ := strings.Cut(cmd.Use, " ")
 	c := &objectCommand{base: newBase(p, name)}
@@ -91,7 +91,7 @@ func resumeObjectCommand(p Program, program string) *cobra.Command {
 }
 
 // findObject finds the object in the cluster.
-func (c *objectCommand) findObject(cmd *cobra.Command, args []string) (*annotating.Object, error) {
+func (c *objectCommand) findObject(cmd *cobra.Command, args []string) (*clusterops.ControlledObject, error) {
 	if c.base.program.Err != nil {
 		return nil, c.base.program.Err
 	}
@@ -111,14 +111,14 @@ func (c *objectCommand) findObject(cmd *cobra.Command, args []string) (*annotati
 	if err != nil {
 		return nil, err
 	}
-	return annotating.Find(cmd.Context(), config, annotating.AnnotatedObject{
+	return clusterops.FindObject(cmd.Context(), config, clusterops.ObjectLookup{
 		Kind: args[0], Namespace: namespace, Name: name, Prefix: settings.AnnotationPrefix,
 		Operator: c.base.program.Name,
 	})
 }
 
 // retryObject requests another run, and waits for it on demand.
-func (c *objectCommand) retryObject(cmd *cobra.Command, o *annotating.Object) error {
+func (c *objectCommand) retryObject(cmd *cobra.Command, o *clusterops.ControlledObject) error {
 	mode, called := controls.Failed, "the handlers that have not succeeded"
 	if c.all {
 		mode, called = controls.All, "all handlers, as for a new object"
@@ -154,7 +154,7 @@ func (c *objectCommand) retryObject(cmd *cobra.Command, o *annotating.Object) er
 }
 
 // pauseObject pauses the object.
-func (c *objectCommand) pauseObject(cmd *cobra.Command, o *annotating.Object) error {
+func (c *objectCommand) pauseObject(cmd *cobra.Command, o *clusterops.ControlledObject) error {
 	value, deletion := controls.PauseValue, "its deletion is handled nevertheless"
 	if c.deletion {
 		value, deletion = controls.PauseDeletionValue, "its deletion waits as well"
@@ -167,7 +167,7 @@ func (c *objectCommand) pauseObject(cmd *cobra.Command, o *annotating.Object) er
 }
 
 // resumeObject ends the pause.
-func (c *objectCommand) resumeObject(cmd *cobra.Command, o *annotating.Object) error {
+func (c *objectCommand) resumeObject(cmd *cobra.Command, o *clusterops.ControlledObject) error {
 	had, err := o.Resume(cmd.Context())
 	switch {
 	case err != nil:

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/preflight"
 )
 
 // Preflight checks what an operator needs in a cluster. The namespace is that of the operator's pods; empty if it is
 // not known.
 type Preflight func(
 	ctx context.Context, given RunFlags, config *rest.Config, namespace string,
-) (preflight.CheckReport, error)
+) (clusterneeds.CheckReport, error)
 
 // preflighter is the command that checks a cluster, with its flags.
 type preflighter struct {

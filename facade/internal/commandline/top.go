@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/sharing"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
@@ -79,7 +79,7 @@ func (t *topper) printReplicas(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := sharing.Read(cmd.Context(), config, lookup)
+	report, err := clusterops.ReadReplicas(cmd.Context(), config, lookup)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (t *topper) printReplicas(cmd *cobra.Command, _ []string) error {
 }
 
 // lookup returns which Leases belong to the operator, by the same rules as those of run.
-func (t *topper) lookup(settings serving.ManagerSettings) (sharing.Lookup, error) {
+func (t *topper) lookup(settings serving.ManagerSettings) (clusterops.LeaseLookup, error) {
 	served := settings.Patterns
 	if t.base.scope.isGiven() {
 		served = nil
@@ -101,10 +101,10 @@ func (t *topper) lookup(settings serving.ManagerSettings) (sharing.Lookup, error
 	}
 	info, err := connection.Login(t.base.cluster.Kubeconfig, t.base.cluster.Context)
 	if err != nil {
-		return sharing.Lookup{}, err
+		return clusterops.LeaseLookup{}, err
 	}
 	name := election.LeaseName(t.base.program.Name, served.Texts(), served.LabelSelector())
-	l := sharing.Lookup{
+	l := clusterops.LeaseLookup{
 		Operator: t.base.program.Name, Lease: types.NamespacedName{Name: cmp.Or(t.election.ID, name)},
 		Fallback: info.DefaultNamespace,
 	}

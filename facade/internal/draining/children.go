@@ -26,7 +26,7 @@ func (d *Drain) addMarks(to removal, body map[string]any) {
 	if !d.mayRemoveShared() && !d.isDeclaredHere(declared) {
 		return
 	}
-	to.addLabel(body, d.parentLabel())
+	to.addMetadata(body, "labels", d.parentLabel())
 	to.addAnnotation(body, d.Prefix+"/"+keys.DeclaredIn)
 	to.addAnnotation(body, d.Prefix+"/"+keys.RetainedBy)
 }
@@ -61,7 +61,7 @@ func (r *run) drainChildren(ctx context.Context) {
 	if r.KeepMemory {
 		return
 	}
-	all, err := discovery.ListResources(ctx, r.api)
+	all, err := discovery.ListResources(ctx, r)
 	var incomplete *discovery.IncompleteError
 	if err != nil && !errors.As(err, &incomplete) {
 		r.leave("all kinds", "children", err)

@@ -5,26 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 )
 
 // run is one execution of a drain.
 type run struct {
 	*Drain
-	cluster
+	*clusterops.Cluster
 	*results
 
 	places       []string // namespaces; "" is the whole cluster
 	metadataOnly bool     // the storages of the operator use annotations only
 	childKinds   map[schema.GroupKind]bool
-	progress     *progressLog
-	finished     chan struct{} // closed at the end
+	current      *atomic.Pointer[string] // the resource that is being drained, for the log
 }
 
 // Run drains the cluster, or lists what a drain would remove. The report is complete even if things are left, which
@@ -35,21 +36,21 @@ type run struct {
 // It returns an error, and no report, if nothing was changed: because a process of the operator is running, the user
 // has not confirmed that none is, or the cluster cannot be reached. If the context ends, it returns both.
 func (d *Drain) Run(ctx context.Context, config *rest.Config) (*DrainReport, error) {
-	clients, err := connect(config)
+	api, err := clusterops.Connect(config)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{
-		Drain: d, cluster: clients, results: newResults(), metadataOnly: d.usesAnnotationsOnly(),
-		childKinds: map[schema.GroupKind]bool{},
+		Drain: d, Cluster: api, results: newResults(), childKinds: map[schema.GroupKind]bool{},
+		metadataOnly: min(placeOfRecords(d.Progress), placeOfEssence(d.Diffbase)) == inAnnotations,
+		current:      &atomic.Pointer[string]{},
 	}
 	if r.places, err = r.selectNamespaces(ctx); err != nil {
 		return nil, err
 	}
-	r.progress = &progressLog{log: logf.FromContext(ctx), results: r.results}
-	r.finished = make(chan struct{})
-	defer close(r.finished)
-	go r.progress.run(r.finished)
+	ctx, stop := context.WithCancel(ctx) // ends what runs beside the drain
+	defer stop()
+	go repeatEvery(ctx, logInterval, func() { r.logState(logf.FromContext(ctx), r.current.Load()) })
 	// First, make sure that nothing stores the things again.
 	running, err := r.checkRunning(ctx)
 	if err != nil {
@@ -67,43 +68,12 @@ func (d *Drain) Run(ctx context.Context, config *rest.Config) (*DrainReport, err
 	return r.report(), context.Cause(ctx)
 }
 
-// usesAnnotationsOnly reports whether the metadata of objects is sufficient to find everything.
-func (d *Drain) usesAnnotationsOnly() bool {
-	return isInAnnotations(d.Progress) && isEssenceInAnnotations(d.Diffbase)
-}
-
-// isInAnnotations reports whether the storage keeps all records in annotations.
-func isInAnnotations(of progress.Storage) bool {
-	switch of := of.(type) {
-	case progress.Annotations:
-		return true
-	case progress.Multi:
-		for _, one := range of {
-			if !isInAnnotations(one) {
-				return false
-			}
-		}
-		return true
-	default:
-		return false
-	}
-}
-
-// isEssenceInAnnotations reports whether the storage keeps all essences in annotations.
-func isEssenceInAnnotations(of diffbase.Storage) bool {
-	switch of := of.(type) {
-	case diffbase.Annotations:
-		return true
-	case diffbase.Multi:
-		for _, one := range of {
-			if !isEssenceInAnnotations(one) {
-				return false
-			}
-		}
-		return true
-	default:
-		return false
-	}
+// repeatEvery calls the function at intervals until the context ends.
+func repeatEvery(ctx context.Context, interval time.Duration, do func()) {
+	_ = wait.PollUntilContextCancel(ctx, interval, false, func(context.Context) (bool, error) {
+		do()
+		return false, nil
+	})
 }
 
 // drainObjects drains the objects of all handled kinds.
@@ -146,7 +116,7 @@ func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
 		if one.isHeld() {
 			return false, fmt.Errorf("the operator is running: %s is held by %q until %s, unless it is renewed. Scale "+
 				"the operator to zero, and repeat the command",
-				one, one.holder, one.expires.UTC().Format(timeFormat))
+				one, *one.Spec.HolderIdentity, one.expires().UTC().Format(timeFormat))
 		}
 	}
 	switch live := peers.live(); {
@@ -159,7 +129,7 @@ func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
 		return false, r.Confirm(fmt.Sprintf("the peering object cannot be read (%v), so it is unknown whether the "+
 			"operator is running", peersErr))
 	// A running process would have a record in the object, or would hold the Lease.
-	case len(peers.objects) > 0 || len(leases) > 0:
+	case len(peers) > 0 || len(leases) > 0:
 		return false, nil
 	case leasesErr != nil:
 		return false, r.Confirm(fmt.Sprintf("there is no peering object of the operator, and its Lease cannot be read "+

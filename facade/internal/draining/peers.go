@@ -9,47 +9,30 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
 // timeFormat is the format of times for people.
 const timeFormat = time.RFC3339
 
-// peeringGroups are the API groups of peering kinds, and peeringVersion is their version. A cluster can serve both.
-var peeringGroups = []string{"kopf.dev", "zalando.org"}
-
-const peeringVersion = "v1"
-
-// peers are the peering objects of the operator with their records.
-type peers struct {
-	objects []peeringObject
-}
-
-// peeringObject is one peering object with its records.
+// peeringObject is one peering object of the operator with its records.
 type peeringObject struct {
-	stored  peering.StoredObject
+	clusterops.PeeringObject
+
 	records map[string]peering.PeerRecord
 	ofPeers []string // identities of live operators, which can be processes of this one
 	dead    []string // identities whose records are those of this operator, and can be removed
 }
 
-// String names the object for people.
-func (o peeringObject) String() string {
-	if o.stored.Namespace != "" {
-		return fmt.Sprintf("%s %s/%s", o.stored.Kind.Kind, o.stored.Namespace, o.stored.Name)
-	}
-	return o.stored.Kind.Kind + " " + o.stored.Name
-}
+// peers are the peering objects of the operator.
+type peers []peeringObject
 
 // live returns the identities of the live operators in all objects.
 func (p peers) live() (identities []string) {
-	for _, one := range p.objects {
+	for _, one := range p {
 		identities = append(identities, one.ofPeers...)
 	}
 	slices.Sort(identities)
@@ -62,47 +45,30 @@ func (r *run) findPeers(ctx context.Context) (found peers, err error) {
 		return found, nil
 	}
 	// Without namespaces, the operator uses the object of the cluster.
-	plural, places := "clusterkopfpeerings", []string{""}
-	if len(r.Namespaces) > 0 && !r.Peering.Clusterwide {
-		plural, places = "kopfpeerings", r.places
+	clusterwide, places := len(r.Namespaces) == 0 || r.Peering.Clusterwide, []string{""}
+	if !clusterwide {
+		places = r.places
 	}
-	all, err := discovery.ListResources(ctx, r.api, peeringGroups...)
+	_, kinds, err := r.PeeringKinds(ctx, clusterwide)
 	if err != nil {
-		return found, fmt.Errorf("looking for %s: %w", plural, err)
+		return found, err
 	}
-	for _, kind := range all {
-		if kind.Plural != plural || kind.Version != peeringVersion {
-			continue
-		}
-		api, err := r.newPeeringClient(kind)
-		if err != nil {
-			return found, err
-		}
+	for _, kind := range kinds {
 		for _, namespace := range places {
-			one := peeringObject{stored: peering.StoredObject{
-				Client: api, Kind: kind.GroupVersionKind, Namespace: namespace, Name: r.Peering.Name,
-				HasStatus: kind.HasStatus(),
-			}}
-			switch err := r.readPeers(ctx, &one); {
+			var one peeringObject
+			if one.PeeringObject, err = r.PeeringObject(kind, namespace, r.Peering.Name); err == nil {
+				err = r.readPeers(ctx, &one)
+			}
+			switch {
 			case apierrors.IsNotFound(err):
 			case err != nil:
 				return found, fmt.Errorf("reading %s: %w", one, err)
 			default:
-				found.objects = append(found.objects, one)
+				found = append(found, one)
 			}
 		}
 	}
 	return found, nil
-}
-
-// newPeeringClient returns a client for one peering kind. It needs no further discovery.
-func (r *run) newPeeringClient(kind discovery.Resource) (client.Client, error) {
-	mapper, scope := meta.NewDefaultRESTMapper(nil), meta.RESTScopeRoot
-	if kind.Namespaced {
-		scope = meta.RESTScopeNamespace
-	}
-	mapper.AddSpecific(kind.GroupVersionKind, kind.GroupVersionResource(), kind.GroupVersionResource(), scope)
-	return client.New(r.config, client.Options{Scheme: runtime.NewScheme(), Mapper: mapper})
 }
 
 // freezeIdentity is the identity of the record with which a drain freezes operators. It is the same for all users, so
@@ -113,14 +79,12 @@ func (d *Drain) freezeIdentity() string { return d.Name + "/drain" }
 // live records of this framework can be those of this operator, and with AsKopf those of Kopf, too. An expired record
 // is that of this operator only if the object is named after it, or if the identity is configured.
 func (r *run) readPeers(ctx context.Context, one *peeringObject) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(one.stored.Kind)
-	key := client.ObjectKey{Namespace: one.stored.Namespace, Name: one.stored.Name}
-	if err := one.stored.Client.Get(ctx, key, object); err != nil {
+	body, err := one.Read(ctx)
+	if err != nil {
 		return err
 	}
 	now := time.Now()
-	one.records, _ = peering.DecodeRecords(object.Object, now) // operators log unreadable records
+	one.records, _ = peering.DecodeRecords(body, now) // operators log unreadable records
 	one.ofPeers, one.dead = nil, nil
 	for _, identity := range slices.Sorted(maps.Keys(one.records)) {
 		record := one.records[identity]
@@ -131,7 +95,7 @@ func (r *run) readPeers(ctx context.Context, one *peeringObject) error {
 			if record.Runtime != "" || r.Shared {
 				one.ofPeers = append(one.ofPeers, identity)
 			}
-		case identity == r.Peering.Identity, record.Runtime == peering.Runtime && one.stored.Name == r.Name:
+		case identity == r.Peering.Identity, record.Runtime == peering.Runtime && one.Name == r.Name:
 			one.dead = append(one.dead, identity)
 		}
 	}
@@ -154,7 +118,7 @@ const (
 // after the drain, because operators would otherwise continue and store everything again.
 func (r *run) freezePeers(ctx context.Context, found peers) error {
 	priority := freezePriority
-	for _, one := range found.objects {
+	for _, one := range found {
 		for _, identity := range one.ofPeers {
 			priority = max(priority, one.records[identity].Priority) // operators of the same priority pause
 		}
@@ -166,8 +130,8 @@ func (r *run) freezePeers(ctx context.Context, found peers) error {
 	if err != nil {
 		// Nothing was drained, so the operators continue.
 		clearing := context.WithoutCancel(ctx)
-		for _, one := range found.objects {
-			_, left := one.stored.WriteRecord(clearing, r.freezeIdentity(), peering.PeerRecord{})
+		for _, one := range found {
+			_, left := one.WriteRecord(clearing, r.freezeIdentity(), peering.PeerRecord{})
 			err = errors.Join(err, left)
 		}
 		return err
@@ -175,54 +139,35 @@ func (r *run) freezePeers(ctx context.Context, found peers) error {
 	r.note("The operators of the peering %q stay paused until %s: %q. Uninstall this one before, and repeat the "+
 		"command to remove the rest; or continue by resume -P %s --id %s", r.Peering.Name,
 		time.Now().Add(freezeLifetime).UTC().Format(timeFormat), found.live(), r.Peering.Name, r.freezeIdentity())
-	go r.renewFreeze(ctx, found, priority)
+	go repeatEvery(ctx, freezeLifetime/4, func() {
+		if err := r.writeFreeze(ctx, found, priority); err != nil {
+			r.note("%v", err)
+		}
+	})
 	return nil
 }
 
 // writeFreeze writes the record that pauses operators up to the priority.
 func (r *run) writeFreeze(ctx context.Context, found peers, priority int) error {
-	for _, one := range found.objects {
+	for _, one := range found {
 		record := peering.PeerRecord{Priority: priority, Lifetime: freezeLifetime, LastSeen: time.Now()}
-		after, err := one.stored.WriteRecord(ctx, r.freezeIdentity(), record)
-		if err != nil {
+		if _, err := one.WritePause(ctx, r.freezeIdentity(), record); err != nil {
 			return fmt.Errorf("freezing the operators in %s: %w", one, err)
-		}
-		if kept, _ := peering.DecodeRecords(after, time.Now()); kept[r.freezeIdentity()].Lifetime == 0 {
-			return fmt.Errorf("freezing the operators in %s: the API server has not kept the record: its CRD must "+
-				"have x-kubernetes-preserve-unknown-fields: true for the status", one)
 		}
 	}
 	return nil
 }
 
-// renewFreeze renews the record during a long drain.
-func (r *run) renewFreeze(ctx context.Context, found peers, priority int) {
-	ticker := time.NewTicker(freezeLifetime / 4)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.finished:
-			return
-		case <-ticker.C:
-			if err := r.writeFreeze(ctx, found, priority); err != nil {
-				r.note("%v", err)
-			}
-		}
-	}
-}
-
 // awaitPause waits until all live operators have reported that they are idle. Operators that do not report their state,
 // such as those of Kopf, are given some time.
 func (r *run) awaitPause(ctx context.Context, found peers) error {
-	begun := time.Now()
-	for {
-		var busy []string
-		for i := range found.objects {
-			one := &found.objects[i]
+	begun, busy := time.Now(), []string(nil)
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, acknowledgeTimeout, true, func(ctx context.Context) (bool, error) {
+		busy = nil
+		for i := range found {
+			one := &found[i]
 			if err := r.readPeers(ctx, one); err != nil {
-				return fmt.Errorf("reading %s: %w", one, err)
+				return false, fmt.Errorf("reading %s: %w", one, err)
 			}
 			for _, identity := range one.ofPeers {
 				count := one.records[identity].Busy
@@ -231,19 +176,16 @@ func (r *run) awaitPause(ctx context.Context, found peers) error {
 				}
 			}
 		}
-		switch {
-		case len(busy) == 0:
-			return nil
-		case time.Since(begun) > acknowledgeTimeout:
-			return fmt.Errorf("operators of the peering %q have not paused within %s: %q", r.Peering.Name,
-				acknowledgeTimeout, busy)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pollInterval):
-		}
+		return len(busy) == 0, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case wait.Interrupted(err):
+		return fmt.Errorf("operators of the peering %q have not paused within %s: %q", r.Peering.Name,
+			acknowledgeTimeout, busy)
 	}
+	return err
 }
 
 // removeRecords removes the records of this operator whose processes do not run any more, and its Leases. While the
@@ -253,13 +195,13 @@ func (r *run) removeRecords(ctx context.Context, running bool) {
 	if err != nil {
 		r.leave("peering "+r.Peering.Name, "records", err)
 	}
-	for _, one := range found.objects {
+	for _, one := range found {
 		for _, identity := range one.dead {
 			if running && identity == r.freezeIdentity() {
 				continue
 			}
 			r.removeThing(one.String(), fmt.Sprintf("record of %q", identity), "peering records", func() error {
-				_, err := one.stored.WriteRecord(ctx, identity, peering.PeerRecord{})
+				_, err := one.WriteRecord(ctx, identity, peering.PeerRecord{})
 				return err
 			})
 		}

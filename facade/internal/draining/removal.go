@@ -1,9 +1,11 @@
 package draining
 
 import (
-	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
@@ -20,14 +22,14 @@ func (r removal) addPlaces(places, body map[string]any, accepts func(value any) 
 		switch {
 		case !ok:
 		case isMapping && wasMapping:
-			next, _ := r[key].(removal)
+			next, _ := r[key].(map[string]any)
 			if next == nil {
 				if _, whole := r[key]; whole {
 					continue // it is removed as a whole
 				}
-				next = removal{}
+				next = map[string]any{}
 			}
-			if next.addPlaces(inner, into, accepts); len(next) > 0 {
+			if removal(next).addPlaces(inner, into, accepts); len(next) > 0 {
 				r[key] = next
 			}
 		case !isMapping && accepts(place):
@@ -42,24 +44,24 @@ func nulls(value any) bool { return value == nil }
 
 // addAnnotation adds the annotation if the body has it.
 func (r removal) addAnnotation(body map[string]any, name string) {
-	r.addPlaces(map[string]any{"metadata": map[string]any{"annotations": map[string]any{name: nil}}}, body, nulls)
+	r.addMetadata(body, "annotations", name)
 }
 
-// addLabel adds the label if the body has it.
-func (r removal) addLabel(body map[string]any, name string) {
-	r.addPlaces(map[string]any{"metadata": map[string]any{"labels": map[string]any{name: nil}}}, body, nulls)
+// addMetadata adds the annotation or the label if the body has it.
+func (r removal) addMetadata(body map[string]any, field, name string) {
+	r.addPlaces(map[string]any{"metadata": map[string]any{field: map[string]any{name: nil}}}, body, nulls)
 }
 
 // annotations returns the names of the annotations in the removal.
 func (r removal) annotations() map[string]any {
-	metadata, _ := r["metadata"].(removal)
-	names, _ := metadata["annotations"].(removal)
-	return names
+	names, _, _ := unstructured.NestedFieldNoCopy(r, "metadata", "annotations")
+	annotations, _ := names.(map[string]any)
+	return annotations
 }
 
 // listPlaces returns the sorted names of all places, for people.
 func (r removal) listPlaces() (names []string) {
-	for pointer := range storage.PatchLeaves(r.plain()) {
+	for pointer := range storage.PatchLeaves(r) {
 		path := strings.Split(pointer[1:], "/")
 		for i, key := range path {
 			path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
@@ -79,20 +81,9 @@ func (r removal) listPlaces() (names []string) {
 
 // pruned returns the removal as a merge-patch that also removes the mappings of the body that become empty.
 func (r removal) pruned(body map[string]any) map[string]any {
-	patch := r.plain()
+	patch := runtime.DeepCopyJSON(r)
 	prune(patch, body)
 	return patch
-}
-
-// plain returns a copy with mappings of the type that JSON values have.
-func (r removal) plain() map[string]any {
-	all := maps.Clone(map[string]any(r))
-	for key, value := range all {
-		if inner, ok := value.(removal); ok {
-			all[key] = inner.plain()
-		}
-	}
-	return all
 }
 
 // prune replaces mappings by nulls if nothing of the body remains in them. It reports whether anything remains.

@@ -1,6 +1,7 @@
 package draining
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/ptr"
 )
 
 // Row counts the objects of one kind, or the things of another sort.
@@ -80,7 +82,8 @@ func newResults() *results { return &results{rows: map[string]*Row{}, items: map
 func (r *results) count(what string, found, removed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	row := r.row(what)
+	row := cmp.Or(r.rows[what], &Row{What: what})
+	r.rows[what] = row
 	row.Examined++
 	if found {
 		row.Found++
@@ -99,28 +102,19 @@ func (r *results) keepForeign(names []string) {
 	}
 }
 
-// row returns the row, and creates it if necessary. The caller holds the lock.
-func (r *results) row(what string) *Row {
-	one := r.rows[what]
-	if one == nil {
-		one = &Row{What: what}
-		r.rows[what] = one
-	}
-	return one
-}
-
 // list reports things that a check has found.
-func (r *results) list(object, what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.items[object] = StoredItem{Object: object, What: what}
-}
+func (r *results) list(object, what string) { r.add(StoredItem{Object: object, What: what}) }
 
 // leave reports things that are left, with the reason.
 func (r *results) leave(object, what string, reason error) {
+	r.add(StoredItem{Object: object, What: what, Reason: reason.Error()})
+}
+
+// add adds an item, in place of another one of the object.
+func (r *results) add(item StoredItem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.items[object] = StoredItem{Object: object, What: what, Reason: reason.Error()}
+	r.items[item.Object] = item
 }
 
 // note adds a remark, once.
@@ -148,49 +142,17 @@ func (r *results) report() *DrainReport {
 	return report
 }
 
-// progressLog logs at intervals how far the drain is.
-type progressLog struct {
-	log     logr.Logger
-	results *results
-
-	mu   sync.Mutex
-	kind string
-}
-
-// interval is the time between two lines.
-const interval = 10 * time.Second
-
-// begin sets the kind that is being drained.
-func (p *progressLog) begin(kind string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kind = kind
-}
-
-// run logs until the channel is closed.
-func (p *progressLog) run(done <-chan struct{}) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
-			p.logState()
-		}
-	}
-}
+// logInterval is the time between two lines about the progress.
+const logInterval = 10 * time.Second
 
 // logState logs the present numbers.
-func (p *progressLog) logState() {
-	p.mu.Lock()
-	kind := p.kind
-	p.mu.Unlock()
-	p.results.mu.Lock()
-	defer p.results.mu.Unlock()
+func (r *results) logState(log logr.Logger, kind *string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var sum Row
-	for _, row := range p.results.rows {
+	for _, row := range r.rows {
 		sum.Examined, sum.Found, sum.Removed = sum.Examined+row.Examined, sum.Found+row.Found, sum.Removed+row.Removed
 	}
-	p.log.Info("Drain is running", "kind", kind, "examined", sum.Examined, "found", sum.Found, "removed", sum.Removed)
+	log.Info("Drain is running", "kind", ptr.Deref(kind, ""), "examined", sum.Examined, "found", sum.Found,
+		"removed", sum.Removed)
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -69,7 +70,7 @@ func (d *Drain) tracesOf(body map[string]any, ids []string) (t traces, err error
 // addRecords adds the records of the ids and of their sub-handlers. It returns the ids of records outside of the
 // object, which it purges unless this is a check.
 func (d *Drain) addRecords(to removal, body map[string]any, ids []string) (outside []string, err error) {
-	inside := isOwnProgress(d.Progress)
+	inside := placeOfRecords(d.Progress) != elsewhere
 	for _, id := range ids {
 		record, malformed := d.Progress.Fetch(body, id)
 		all := []string{id}
@@ -105,7 +106,7 @@ func (d *Drain) addEssence(to removal, body map[string]any) error {
 	}
 	places := map[string]any{}
 	var err error
-	if isOwnDiffbase(d.Diffbase) {
+	if placeOfEssence(d.Diffbase) != elsewhere {
 		err = d.Diffbase.Store(places, body, diffbase.Essence{})
 	} else {
 		// A foreign storage could store the empty essence elsewhere, so it does not get the real object.
@@ -121,7 +122,7 @@ func (d *Drain) addEssence(to removal, body map[string]any) error {
 // annotations of the prefix are judged one by one instead. A foreign storage is not trusted with that: by a mistake in
 // its Clear, fields of users would be removed.
 func (d *Drain) addCleared(to removal, body map[string]any) {
-	if d.Shared || !isOwnProgress(d.Progress) {
+	if d.Shared || placeOfRecords(d.Progress) == elsewhere {
 		return
 	}
 	cleared := d.Progress.Clear(body)
@@ -149,7 +150,7 @@ func (d *Drain) addAnnotations(to removal, body map[string]any, ids []string) (f
 		}
 		switch {
 		case keys.IsReserved(rest) && (d.mayRemoveShared() || d.isRecordOfChildren(body, name, ids)),
-			!d.Shared && isRecord(value):
+			!d.Shared && clusterops.IsRecord(value):
 			to.addAnnotation(body, name)
 		case !d.Shared:
 			foreign = append(foreign, name)
@@ -189,38 +190,51 @@ func (d *Drain) addMarkers(to removal, body map[string]any) {
 	}
 }
 
-// isRecord reports whether the value of an annotation is a handler's record. Every record has the time of its start.
-func isRecord(value any) bool {
-	object, err := storage.ParseObject(value)
-	if err != nil || object == nil {
-		return false
-	}
-	record, err := progress.DecodeRecord(object)
-	return err == nil && record.Started != nil
-}
+// storedPlace is where a storage keeps things.
+type storedPlace int
 
-// isOwnProgress reports whether the storage keeps all records on the object, so that a purge has no other effect.
-func isOwnProgress(of progress.Storage) bool {
+const (
+	// elsewhere is a storage of a user. All others keep everything on the object, so that a purge has no other effect.
+	elsewhere storedPlace = iota
+	onObject
+	inAnnotations
+)
+
+// placeOfRecords returns where a storage keeps all records.
+func placeOfRecords(of progress.Storage) storedPlace {
 	switch of := of.(type) {
-	case progress.Annotations, progress.Status, progress.Smart:
-		return true
+	case progress.Annotations:
+		return inAnnotations
+	case progress.Status, progress.Smart:
+		return onObject
 	case progress.Multi:
-		return !slices.ContainsFunc(of, func(one progress.Storage) bool { return !isOwnProgress(one) })
+		return leastOf(of, placeOfRecords)
 	default:
-		return false
+		return elsewhere
 	}
 }
 
-// isOwnDiffbase reports whether the storage keeps all essences on the object.
-func isOwnDiffbase(of diffbase.Storage) bool {
+// placeOfEssence returns where a storage keeps all essences.
+func placeOfEssence(of diffbase.Storage) storedPlace {
 	switch of := of.(type) {
-	case diffbase.Annotations, diffbase.Status:
-		return true
+	case diffbase.Annotations:
+		return inAnnotations
+	case diffbase.Status:
+		return onObject
 	case diffbase.Multi:
-		return !slices.ContainsFunc(of, func(one diffbase.Storage) bool { return !isOwnDiffbase(one) })
+		return leastOf(of, placeOfEssence)
 	default:
-		return false
+		return elsewhere
 	}
+}
+
+// leastOf returns the least certain place of several storages.
+func leastOf[S any](all []S, placeOf func(S) storedPlace) storedPlace {
+	least := inAnnotations
+	for _, one := range all {
+		least = min(least, placeOf(one))
+	}
+	return least
 }
 
 // finalizersOf returns the finalizers of an object.

@@ -16,7 +16,7 @@ func (r *run) drainWebhooks(ctx context.Context, running bool) {
 	if r.Webhooks == "" {
 		return
 	}
-	api, err := configurations.NewClient(r.config, nil)
+	api, err := configurations.NewClient(r.Config, nil)
 	if err != nil {
 		r.leave("webhook configurations "+r.Webhooks, "entries", err)
 		return

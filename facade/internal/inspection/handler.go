@@ -57,9 +57,8 @@ func NewHandler(from AnswerSource, parts ExtraHandlers) http.Handler {
 		mux.Handle(ProfilesPath, profilesHandler())
 	}
 	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { serveExplanation(w, r, from) })
-	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter,
-		_ *http.Request) {
-		writeJSON(w, from.OperatorState())
+	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, from.OperatorState())
 	})
 	// A browser must neither guess another content type nor show a stale answer.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +89,7 @@ func profilesHandler() http.Handler {
 // people.
 func serveExplanation(w http.ResponseWriter, r *http.Request, from AnswerSource) {
 	query := r.URL.Query()
-	refuse := func(status int, why string) { writeProblem(w, status, Problem{from.OperatorState().Operator, why}) }
+	refuse := func(status int, why string) { writeJSON(w, status, Problem{from.OperatorState().Operator, why}) }
 	kind, name := query.Get("kind"), query.Get("name")
 	if kind == "" || name == "" {
 		refuse(http.StatusBadRequest, "give the kind and the name of an object: "+
@@ -108,21 +107,15 @@ func serveExplanation(w http.ResponseWriter, r *http.Request, from AnswerSource)
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_ = found.WriteText(w) // an error here concerns only the client
 	default:
-		writeJSON(w, found)
+		writeJSON(w, http.StatusOK, found)
 	}
 }
 
-// writeProblem writes an error response. Writing can fail only if the client has gone.
-func writeProblem(w http.ResponseWriter, status int, why Problem) {
+// writeJSON writes a response in JSON. An error here concerns only the client.
+func writeJSON(w http.ResponseWriter, status int, what any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(why)
-}
-
-// writeJSON writes a successful JSON response.
-func writeJSON(w http.ResponseWriter, what any) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(what) // an error here concerns only the client
+	_ = encoder.Encode(what)
 }

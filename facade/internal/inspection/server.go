@@ -61,7 +61,7 @@ func restrictToLocal(handler http.Handler) http.Handler {
 			host = strings.Trim(r.Host, "[]") // without a port, an IPv6 address still has brackets
 		}
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			writeProblem(w, http.StatusForbidden,
+			writeJSON(w, http.StatusForbidden,
 				Problem{Error: "this address is for its own machine: call it localhost, not " + host})
 			return
 		}

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
@@ -78,7 +78,7 @@ func parseCRDs(content string) (all []CRD, err error) {
 		if err := yaml.Unmarshal(data, &head); err != nil || head.Kind != "CustomResourceDefinition" {
 			continue
 		}
-		found, err := permissions.FromCRD(data)
+		found, err := clusterneeds.FromCRD(data)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,6 @@
 // The templates are those of a Helm chart; for the other formats, they are executed here, so that all formats have the
 // same objects. [ReadCRDs] reads the user's CRDs, and [ProposeRules] the requests of a former run.
 //
-// The rules of RBAC come from package permissions, and webhook configurations from package reviews. This package sends
+// The rules of RBAC come from package clusterneeds, and webhook configurations from package reviews. This package sends
 // no requests.
 package manifests

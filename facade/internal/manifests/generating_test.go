@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
@@ -36,10 +36,10 @@ func full() (manifests.ManifestInput, manifests.Options) {
 			Coordinated: true, MetricsSecure: true, ExitTime: 67 * time.Second,
 			Reviews: true, WebhookPort: 9443, ServicePort: 443,
 			Service:        types.NamespacedName{Namespace: "widgets-system", Name: "webhook"},
-			CertificateDir: "/certificate", Needs: []permissions.Need{
+			CertificateDir: "/certificate", Needs: []clusterneeds.Need{
 				{Rule: rule("example.org", "widgets", "watch", "list"), Feature: "handled objects"},
 				{Rule: rule("", hostile, "get"), Feature: hostile},
-				{Rule: rule("", "secrets", "get"), Scope: permissions.OneNamespace, Feature: "Secret"},
+				{Rule: rule("", "secrets", "get"), Scope: clusterneeds.OneNamespace, Feature: "Secret"},
 			},
 		}, manifests.Options{
 			Format: manifests.Plain, Replicas: 2, CertManager: true, Image: "image:v1",
@@ -162,24 +162,24 @@ func TestOwnPeeringCRDs(t *testing.T) {
 
 // TestScopes shows which roles the scopes of rules become.
 func TestScopes(t *testing.T) {
-	served := permissions.Need{Rule: rule("", "pods", "get")}
-	cluster := permissions.Need{Rule: rule("", "nodes", "get"), Scope: permissions.WholeCluster}
-	own := permissions.Need{Rule: rule("", "pods", "get"), Scope: permissions.OneNamespace}
-	other := permissions.Need{Rule: rule("", "events", "create"), Scope: permissions.OneNamespace, Namespace: "default"}
+	served := clusterneeds.Need{Rule: rule("", "pods", "get")}
+	cluster := clusterneeds.Need{Rule: rule("", "nodes", "get"), Scope: clusterneeds.WholeCluster}
+	own := clusterneeds.Need{Rule: rule("", "pods", "get"), Scope: clusterneeds.OneNamespace}
+	other := clusterneeds.Need{Rule: rule("", "events", "create"), Scope: clusterneeds.OneNamespace, Namespace: "default"}
 	for name, c := range map[string]struct {
 		reason string
 		served []string
-		needs  []permissions.Need
+		needs  []clusterneeds.Need
 		want   string
 	}{
 		"cluster": {"a ClusterRole for the whole cluster grants everything, so that no Role repeats it", nil,
-			[]permissions.Need{served, cluster, own}, "ClusterRole/"},
+			[]clusterneeds.Need{served, cluster, own}, "ClusterRole/"},
 		"pattern": {"namespaces of a pattern are unknown, so a ClusterRole is needed", []string{"team-*"},
-			[]permissions.Need{served}, "ClusterRole/"},
+			[]clusterneeds.Need{served}, "ClusterRole/"},
 		"names": {"each named namespace has a Role, and cluster-scoped kinds a ClusterRole", []string{"b", "a"},
-			[]permissions.Need{served, cluster}, "ClusterRole/ Role/a Role/b"},
+			[]clusterneeds.Need{served, cluster}, "ClusterRole/ Role/a Role/b"},
 		"own": {"the operator's own namespace has one Role, also if it is served", []string{"x-system"},
-			[]permissions.Need{served, own, other}, "Role/default Role/x-system"},
+			[]clusterneeds.Need{served, own, other}, "Role/default Role/x-system"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := manifests.ManifestInput{Name: "x.example.org", Needs: c.needs}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
@@ -104,7 +104,7 @@ func (o Options) Check() error {
 type ManifestInput struct {
 	// Name is the name of the operator, such as "websites.example.org".
 	Name  string
-	Needs []permissions.Need
+	Needs []clusterneeds.Need
 	// Namespaces are the served ones; none means the whole cluster. Args are the flags that select them.
 	Namespaces namespaces.Patterns
 	Args       []string

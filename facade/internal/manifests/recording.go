@@ -14,7 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
@@ -106,7 +106,7 @@ type missingRule struct {
 }
 
 // missingRules returns the rules of requests that no need covers, one for each resource.
-func missingRules(events []auditEvent, needs []permissions.Need, served namespaces.Patterns) (all []missingRule) {
+func missingRules(events []auditEvent, needs []clusterneeds.Need, served namespaces.Patterns) (all []missingRule) {
 	for _, event := range events {
 		if event.ObjectRef == nil || isGrantedToAll(*event.ObjectRef) || isCovered(event, needs, served) {
 			continue
@@ -137,19 +137,12 @@ func isGrantedToAll(o recordedObject) bool {
 
 // isCovered reports whether a need covers the request. The namespace of the operator's pods is not known here, so a
 // need in that namespace covers requests in any one.
-func isCovered(event auditEvent, needs []permissions.Need, served namespaces.Patterns) bool {
+func isCovered(event auditEvent, needs []clusterneeds.Need, served namespaces.Patterns) bool {
 	const own = "\x00"
-	has := func(list []string, text string) bool {
-		return slices.Contains(list, text) || slices.Contains(list, "*")
-	}
 	o := *event.ObjectRef
-	return slices.ContainsFunc(needs, func(need permissions.Need) bool {
-		rule := need.Rule
+	return slices.ContainsFunc(needs, func(need clusterneeds.Need) bool {
 		granted := need.Namespaces(served, own)
-		return has(rule.APIGroups, o.APIGroup) && has(rule.Verbs, event.Verb) &&
-			(has(rule.Resources, o.rbacResource()) ||
-				o.Subresource != "" && slices.Contains(rule.Resources, "*/"+o.Subresource)) &&
-			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, o.Name)) &&
+		return need.Grants(event.Verb, o.APIGroup, o.rbacResource(), o.Name) &&
 			(slices.Contains(granted, "") || slices.Contains(granted, own) || slices.Contains(granted, o.Namespace))
 	})
 }

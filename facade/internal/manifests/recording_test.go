@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
@@ -37,10 +37,10 @@ func propose(t *testing.T, content string, o manifests.ManifestInput) (lines []s
 }
 
 func TestProposedRules(t *testing.T) {
-	served := permissions.Need{Rule: rule("example.org", "widgets", "get", "list")}
-	named := permissions.Need{Rule: rule("", "secrets", "get"), Scope: permissions.OneNamespace}
+	served := clusterneeds.Need{Rule: rule("example.org", "widgets", "get", "list")}
+	named := clusterneeds.Need{Rule: rule("", "secrets", "get"), Scope: clusterneeds.OneNamespace}
 	named.Rule.ResourceNames = []string{"own"}
-	logs := permissions.Need{Rule: rbacv1.PolicyRule{
+	logs := clusterneeds.Need{Rule: rbacv1.PolicyRule{
 		APIGroups: []string{"*"}, Resources: []string{"*/log"}, Verbs: []string{"*"},
 	}}
 	foreign := strings.ReplaceAll(event("get", "", "secrets", "", "a", "other"), "/x.example.org", "")
@@ -80,7 +80,7 @@ func TestProposedRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := propose(t, c.recording, manifests.ManifestInput{
-				Needs: []permissions.Need{served, named, logs},
+				Needs: []clusterneeds.Need{served, named, logs},
 				Namespaces: namespaces.Patterns{
 					namespaces.ParsePattern("a"), namespaces.ParsePattern("b"),
 				},

@@ -8,7 +8,7 @@ import (
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
@@ -16,16 +16,16 @@ import (
 // Kubernetes itself. It calls discover, for the resources of a cluster, only if these do not suffice. A kind that is
 // not found is an error with its handlers.
 func Resolve(
-	o permissions.PermissionInput, crds []CRD, discover func() ([]discovery.Resource, error),
-) (needs []permissions.Need, resources []discovery.Resource, err error) {
+	o clusterneeds.PermissionInput, crds []CRD, discover func() ([]discovery.Resource, error),
+) (needs []clusterneeds.Need, resources []discovery.Resource, err error) {
 	for _, crd := range crds {
 		resources = append(resources, crd.Resources...)
 	}
 	own := len(resources)
-	resources = append(resources, permissions.BuiltIn(clientgoscheme.Scheme)...)
-	needs, unresolved := permissions.Needs(o, resources)
+	resources = append(resources, clusterneeds.BuiltIn(clientgoscheme.Scheme)...)
+	needs, unresolved := clusterneeds.Needs(o, resources)
 	// Categories, groups and functions select everything that the cluster has.
-	isOpen := func(one permissions.HandlerNeeds) bool { return !one.Selector.IsSpecific() }
+	isOpen := func(one clusterneeds.HandlerNeeds) bool { return !one.Selector.IsSpecific() }
 	if len(unresolved) == 0 && !slices.ContainsFunc(o.Handlers, isOpen) {
 		return needs, resources, nil
 	}
@@ -42,14 +42,14 @@ func Resolve(
 			resources = append(resources, one)
 		}
 	}
-	if needs, unresolved = permissions.Needs(o, resources); len(unresolved) > 0 {
+	if needs, unresolved = clusterneeds.Needs(o, resources); len(unresolved) > 0 {
 		return nil, nil, unresolvedError(unresolved)
 	}
 	return needs, resources, nil
 }
 
 // unresolvedError returns an error with all kinds that were not found, or nil.
-func unresolvedError(all []permissions.Unresolved) error {
+func unresolvedError(all []clusterneeds.Unresolved) error {
 	problems := make([]error, 0, len(all))
 	for _, one := range all {
 		var who []string // a handler can be registered for several reasons

@@ -8,7 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/permissions"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 )
 
 // ownNamespace is the namespace of the operator in templates.
@@ -66,7 +66,7 @@ func (o ManifestInput) roles(own string) []role {
 }
 
 // namespacesOf returns the namespaces in which a rule is granted, as they stand in templates; "" is the whole cluster.
-func (o ManifestInput) namespacesOf(need permissions.Need, own string) (all []string) {
+func (o ManifestInput) namespacesOf(need clusterneeds.Need, own string) (all []string) {
 	for _, name := range need.Namespaces(o.Namespaces, own) {
 		if name == "" {
 			return []string{""}
@@ -81,7 +81,7 @@ func (o ManifestInput) namespacesOf(need permissions.Need, own string) (all []st
 }
 
 // addRule adds the rule of a need, or its verbs and reasons to a rule for the same resources.
-func addRule(rules []explainedRule, need permissions.Need) []explainedRule {
+func addRule(rules []explainedRule, need clusterneeds.Need) []explainedRule {
 	added := explainedRule{PolicyRule: need.Rule, features: []string{need.Feature}}
 	for _, h := range need.Handlers {
 		// Other handlers exist only for the operator itself. Their ids contain the location of the registration.

@@ -9,108 +9,81 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
 // definitions is the kind of custom resource definitions.
 var definitions = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// definition is the part of a custom resource definition that names its kind.
-type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Scope string `json:"scope"`
-		Names struct {
-			Plural     string   `json:"plural"`
-			Singular   string   `json:"singular"`
-			Kind       string   `json:"kind"`
-			ShortNames []string `json:"shortNames"`
-			Categories []string `json:"categories"`
-		} `json:"names"`
-		Versions []struct {
-			Name         string          `json:"name"`
-			Served       bool            `json:"served"`
-			Subresources *map[string]any `json:"subresources"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
-
-// verbs are those of all resources of a dump.
-var verbs = metav1.Verbs{"get", "list", "watch", "create", "update", "patch", "delete"}
-
 // makeDocuments returns the documents of discovery as an API server with the kinds of the dump would answer.
 func (d *Dump) makeDocuments() (map[string][]byte, error) {
-	lists := map[schema.GroupVersion]*metav1.APIResourceList{}
+	var all []discovery.Resource
 	defined := map[schema.GroupKind]bool{}
 	for _, body := range d.objects[definitions] {
-		var crd definition
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(body, &crd); err != nil {
+		text, err := json.Marshal(body)
+		var found []discovery.Resource
+		if err == nil {
+			found, err = clusterneeds.FromCRD(text)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("a custom resource definition: %w", err)
 		}
-		defined[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = true
-		crd.addResources(lists)
+		for _, r := range found {
+			defined[r.GroupKind()] = true
+		}
+		all = append(all, found...)
 	}
 	for kind, objects := range d.objects {
 		if !defined[kind] {
-			addDerived(lists, kind, objects)
+			all = append(all, derivedResources(kind, objects)...)
 		}
 	}
-	return encodeDocuments(lists)
+	return encodeDocuments(listsOf(all))
 }
 
-// addResources adds the versions of a custom kind that are served.
-func (c *definition) addResources(lists map[schema.GroupVersion]*metav1.APIResourceList) {
-	names := c.Spec.Names
-	for _, v := range c.Spec.Versions {
-		if !v.Served {
-			continue
-		}
-		r := metav1.APIResource{
-			Name: names.Plural, SingularName: names.Singular, Kind: names.Kind, ShortNames: names.ShortNames,
-			Categories: names.Categories, Namespaced: c.Spec.Scope == "Namespaced", Verbs: verbs,
-		}
-		to := listOf(lists, schema.GroupVersion{Group: c.Spec.Group, Version: v.Name})
-		to.APIResources = append(to.APIResources, r)
-		if v.Subresources != nil && (*v.Subresources)["status"] != nil {
-			r.Name += "/status"
-			to.APIResources = append(to.APIResources, r)
-		}
-	}
-}
-
-// addDerived adds a kind without a definition: its plural is derived from the kind, and its scope from its objects.
-func addDerived(
-	lists map[schema.GroupVersion]*metav1.APIResourceList, kind schema.GroupKind, objects []map[string]any,
-) {
-	var found []schema.GroupVersion
+// derivedResources returns the versions of a kind without a definition: its plural is derived from the kind, and its
+// scope from its objects.
+func derivedResources(kind schema.GroupKind, objects []map[string]any) (all []discovery.Resource) {
+	plural, singular := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
 	namespaced := false
 	for _, body := range objects {
 		object := unstructured.Unstructured{Object: body}
 		namespaced = namespaced || object.GetNamespace() != ""
-		if of := object.GroupVersionKind().GroupVersion(); !slices.Contains(found, of) {
-			found = append(found, of)
+		isKnown := func(r discovery.Resource) bool { return r.GroupVersionKind == object.GroupVersionKind() }
+		if !slices.ContainsFunc(all, isKnown) {
+			all = append(all, discovery.Resource{
+				GroupVersionKind: object.GroupVersionKind(), Plural: plural.Resource, Singular: singular.Resource,
+				Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+			})
 		}
 	}
-	for _, of := range found {
-		plural, singular := meta.UnsafeGuessKindToResource(of.WithKind(kind.Kind))
-		to := listOf(lists, of)
-		to.APIResources = append(to.APIResources, metav1.APIResource{
-			Name: plural.Resource, SingularName: singular.Resource, Kind: kind.Kind, Namespaced: namespaced,
-			Verbs: verbs,
-		})
+	for i := range all {
+		all[i].Namespaced = namespaced
 	}
+	return all
 }
 
-// listOf returns the list of a version, and adds it if it is missing.
-func listOf(
-	lists map[schema.GroupVersion]*metav1.APIResourceList, of schema.GroupVersion,
-) *metav1.APIResourceList {
-	if lists[of] == nil {
-		lists[of] = &metav1.APIResourceList{GroupVersion: of.String()}
+// listsOf returns the resources as the API server lists them: by version, and with an entry for each status.
+func listsOf(all []discovery.Resource) map[schema.GroupVersion]*metav1.APIResourceList {
+	lists := map[schema.GroupVersion]*metav1.APIResourceList{}
+	for _, r := range all {
+		list := cmp.Or(lists[r.GroupVersion()], &metav1.APIResourceList{GroupVersion: r.GroupVersion().String()})
+		lists[r.GroupVersion()] = list
+		one := metav1.APIResource{
+			Name: r.Plural, SingularName: r.Singular, Kind: r.Kind, ShortNames: r.Shortcuts, Categories: r.Categories,
+			Namespaced: r.Namespaced, Verbs: r.Verbs,
+		}
+		list.APIResources = append(list.APIResources, one)
+		if r.HasStatus() {
+			one.Name += "/status"
+			list.APIResources = append(list.APIResources, one)
+		}
 	}
-	return lists[of]
+	return lists
 }
 
 // encodeDocuments encodes the lists, and the documents that name their groups and versions.

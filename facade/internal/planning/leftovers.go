@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -26,12 +26,11 @@ func (m *maker) findLeftovers(of reconcilers.PreviewedKind, body map[string]any)
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		name, own := strings.CutPrefix(key, m.options.Prefix+"/")
-		text, _ := annotations[key].(string)
 		switch {
 		case !own || isKnown(name):
 		case strings.HasPrefix(name, keys.ChildrenOf), strings.HasPrefix(name, keys.ChildrenOfRun):
 			left = append(left, "the children in annotation "+key)
-		case isRecord(text):
+		case clusterops.IsRecord(annotations[key]):
 			left = append(left, "the progress in annotation "+key)
 		}
 	}
@@ -62,15 +61,6 @@ func (m *maker) knownKeys(of reconcilers.PreviewedKind, body map[string]any) (na
 		}
 	}
 	return names
-}
-
-// isRecord reports whether the text is the record of a handler.
-func isRecord(text string) bool {
-	var record struct {
-		Started *string `json:"started"`
-		Retries *int64  `json:"retries"`
-	}
-	return json.Unmarshal([]byte(text), &record) == nil && record.Started != nil && record.Retries != nil
 }
 
 // whyHandled returns the reason of the cause in words. It counts the objects that would be created again although there

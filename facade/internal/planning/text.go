@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 )
 
 // WriteText writes the report for users: the warnings, the summary, and the objects of each handler, at most so many of
@@ -42,24 +43,10 @@ type reportText struct {
 func (t *reportText) addLine(format string, values ...any) {
 	for i, value := range values {
 		if text, is := value.(string); is {
-			values[i] = printable(text)
+			values[i] = clusterops.OneLine(text)
 		}
 	}
 	_, _ = fmt.Fprintf(t, format+"\n", values...)
-}
-
-// printable replaces characters that start a new line or control a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return unicode.ReplacementChar
-		default:
-			return r
-		}
-	}, text)
 }
 
 // addSummary adds the table of the handlers.
@@ -68,7 +55,7 @@ func (t *reportText) addSummary(r *ChangePlan) {
 	row := func(cells ...any) { // writes to a buffer do not fail
 		texts := make([]string, 0, len(cells))
 		for _, cell := range cells {
-			texts = append(texts, printable(fmt.Sprint(cell)))
+			texts = append(texts, clusterops.OneLine(fmt.Sprint(cell)))
 		}
 		_, _ = fmt.Fprintln(table, strings.Join(texts, "\t"))
 	}
