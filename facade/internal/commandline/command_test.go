@@ -41,9 +41,11 @@ func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 }
 
 func (f *fakeOperator) Around(_ context.Context, given commandline.RunFlags, serve func() error) error {
-	f.configuredNamespaces, f.servedNamespaces, f.peering, f.inspection = given.Namespaces, given.Namespaces,
-		given.Peering, given.Inspection
-	f.election = given.Election
+	if given.HasScope {
+		f.configuredNamespaces = given.Namespaces
+	}
+	f.servedNamespaces, f.peering, f.inspection, f.election = f.configuredNamespaces, given.Peering, given.Inspection,
+		given.Election
 	return serve()
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // drainer is the command that removes everything of the operator from a cluster.
@@ -33,20 +32,18 @@ type drainer struct {
 }
 
 // drainCommand returns the command that removes everything of the operator from a cluster.
-func drainCommand(p Program, program string) *cobra.Command {
+func drainCommand(p Program) *cobra.Command {
 	d := &drainer{base: newBase(p, "drain")}
 	cmd := &cobra.Command{
 		Use: "drain", Short: "Remove everything that the operator has stored, before it is uninstalled",
-		Args: rejectArguments,
 		Long: "Remove everything that the operator has stored in the cluster: its finalizers, annotations and fields " +
 			"on objects, the marks of children, its entries in webhook configurations, its peering records and its " +
 			"Lease. Objects, children and owner references stay. No handler is called, except those of deletions " +
 			"with --deletions=run. Scale the operator to zero first: a running one is an error. An operator that is " +
 			"installed later handles each object as created, unless --keep-memory is given.\n\nThe command lists " +
 			"everything that remains. It can be repeated at any time. The exit code is 1 if anything is left, and 2 " +
-			"if --check has found anything. The command uses the cluster and the permissions of your kubeconfig.\n\n" +
-			environmentHelp,
-		Example: drainExamples(program),
+			"if --check has found anything. The command uses the cluster and the permissions of your kubeconfig.",
+		Example: drainExamples,
 		RunE:    d.drain,
 	}
 	flags := cmd.Flags()
@@ -96,18 +93,11 @@ func (d *drainer) checkFlags(cmd *cobra.Command) error {
 
 // drain drains the cluster and prints the report.
 func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
-	if err := d.base.readAndCheck(cmd, func() error { return d.checkFlags(cmd) }); err != nil {
-		return err
-	}
-	settings, err := d.base.program.Operator.Settings()
+	settings, log, err := d.base.prepareWithLog(cmd, d.checkFlags)
 	if err != nil {
 		return err
 	}
 	if d.request.StoredState, err = d.base.program.Stored(); err != nil {
-		return err
-	}
-	log, err := d.base.newLogger(cmd, settings.LogHandler)
-	if err != nil {
 		return err
 	}
 	if d.request.SharedToo && !d.request.Shared {
@@ -118,12 +108,8 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 	request.Peering.Name = cmp.Or(d.peering, request.Peering.Name)
 	request.Peering.Standalone = request.Peering.Standalone && d.peering == ""
 	// Without flags, the command means the same namespaces as the operator.
-	if request.Namespaces = request.Patterns; d.base.scope.isGiven() {
-		request.Namespaces = nil
-		for _, text := range d.base.scope.namespaces {
-			request.Namespaces = append(request.Namespaces, namespaces.ParsePattern(text))
-		}
-	} else if len(request.Patterns) == 0 {
+	var said bool
+	if request.Namespaces, said = d.base.scope.choosePatterns(request.Patterns); !said {
 		warnAboutScope(log)
 	}
 	request.Confirm = func(reason string) error { return d.confirm(cmd, reason) }
@@ -176,7 +162,7 @@ func (d *drainer) printReport(cmd *cobra.Command, report *draining.DrainReport, 
 		cmd.Println(afterDrain(d.request.KeepMemory))
 		return nil
 	case d.request.Check:
-		return &foundError{fmt.Errorf("operator %q has things at %d places, as listed", name, count)}
+		return &usageError{fmt.Errorf("operator %q has things at %d places, as listed", name, count)}
 	default:
 		return fmt.Errorf("operator %q was not drained completely: %d things are left, as listed", name, count)
 	}

@@ -1,6 +1,8 @@
 package commandline
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -8,7 +10,7 @@ import (
 
 // needsFlags are those flags of the operator that change its needs in a cluster, for commands that do not run it.
 type needsFlags struct {
-	peering       string // --peering
+	peering       peeringFlags // only --peering
 	election      ElectionFlags
 	metricsSecure bool // --metrics-secure
 }
@@ -16,24 +18,20 @@ type needsFlags struct {
 // addFlags adds the flags.
 func (n *needsFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&n.peering, "peering", "P", "", "the `name` of the peering object that the operator requires")
+	flags.StringVarP(&n.peering.name, "peering", "P", "", "the `name` of the peering object that the operator requires")
 	n.election.addFlags(cmd)
 	addMetricsSecure(flags, &n.metricsSecure)
 }
 
 // checkFlags validates the flags as the operator does.
 func (n *needsFlags) checkFlags(cmd *cobra.Command) error {
-	peers := &peeringFlags{name: n.peering}
-	if err := peers.checkFlags(cmd); err != nil {
-		return err
-	}
-	return n.election.checkFlags(cmd, peers)
+	return cmp.Or(n.peering.checkFlags(cmd), n.election.checkFlags(cmd, &n.peering))
 }
 
 // values returns the flags with which the operator will run.
 func (n *needsFlags) values(of scope) RunFlags {
 	return RunFlags{
-		Namespaces: of.namespaces, HasScope: of.isGiven(), Peering: PeeringFlags{Name: n.peering},
+		Namespaces: of.namespaces, HasScope: of.isGiven(), Peering: PeeringFlags{Name: n.peering.name},
 		Election: n.election, Metrics: serving.Metrics{Secure: n.metricsSecure},
 	}
 }

@@ -11,7 +11,7 @@ import (
 // versionCommand returns the command that prints the same as the flag --version.
 func versionCommand(p Program) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the versions of the program and of its libraries", Args: rejectArguments,
+		Use: "version", Short: "Print the versions of the program and of its libraries",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.displayName(), buildVersion())
 			return err
