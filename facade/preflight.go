@@ -10,10 +10,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/preflight"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
@@ -21,7 +21,7 @@ import (
 // checkCluster makes the checks of the command preflight, with the permissions of the configuration. The namespace is
 // that of the operator's pods; empty if it is not known.
 func (op *Operator) checkCluster(
-	ctx context.Context, given commandline.RunFlags, config *rest.Config, namespace string,
+	ctx context.Context, given serving.RunFlags, config *rest.Config, namespace string,
 ) (preflight.CheckReport, error) {
 	runnableOperator{op}.Apply(given)
 	described, err := op.describeForPreflight(namespace)
@@ -84,7 +84,7 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 		case <-timer.C:
 		}
 		op.registry.Lock()
-		described, err := op.preflightOf(plan, connection.PodNamespace())
+		described, err := op.preflightOf(plan, credentials.PodNamespace())
 		op.registry.Unlock()
 		if err != nil {
 			return nil //nolint:nilerr // a storage that fails is reported with its objects

@@ -11,10 +11,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // baseCommand is the common part of all commands. A command adds its flags and calls [baseCommand.finishFlags]; when it
@@ -101,7 +100,7 @@ func (b *baseCommand) printReport(cmd *cobra.Command, r report) error {
 // its startup.
 func (b *baseCommand) logIn(settings serving.ManagerSettings) (*rest.Config, error) {
 	// Errors of the login name the ways to configure a cluster.
-	info, err := connection.Login(b.cluster.Kubeconfig, b.cluster.Context)
+	info, err := credentials.Login(b.cluster.Kubeconfig, b.cluster.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +121,7 @@ func (b *baseCommand) finishFlags(cmd *cobra.Command) {
 
 // completeContexts completes the names of contexts in the kubeconfig.
 func (b *baseCommand) completeContexts(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return connection.ContextNames(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
+	return credentials.ContextNames(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
 }
 
 // readFlags sets missing flags from the environment and validates all of them. The common flags are checked before
@@ -148,7 +147,7 @@ func (b *baseCommand) prepare(
 	cmd *cobra.Command, own func(cmd *cobra.Command) error,
 ) (settings serving.ManagerSettings, err error) {
 	if err = b.readFlags(cmd, own); err == nil {
-		settings, err = b.program.Operator.Settings()
+		settings, err = b.program.Settings()
 	}
 	return settings, err
 }
@@ -176,12 +175,6 @@ func (b *baseCommand) connect(
 		config, err = b.logIn(settings)
 	}
 	return settings, config, err
-}
-
-// warnAboutScope warns that the whole cluster is served although this was not requested. Kopf warns as well.
-func warnAboutScope(log logr.Logger) {
-	logging.Warn(log, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or "+
-		"-n to choose namespaces")
 }
 
 // addCompletion adds shell completion for the values of flags. Without it, shells suggest files for each of them.

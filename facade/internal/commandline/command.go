@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
@@ -18,36 +17,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// OperatorProcess is the interface through which the command line uses an operator.
-type OperatorProcess interface {
-	// Settings returns the current settings for the manager. It also returns all errors of registrations, before a
-	// connection to a cluster is needed.
-	Settings() (serving.ManagerSettings, error)
-	// Around calls serve between the startup and the cleanup of the operator, with the values of the flags. The startup
-	// may change the settings. If it fails, serve is not called.
-	Around(ctx context.Context, given RunFlags, serve func() error) error
-	// SetupWithManager adds the operator to the manager. The function returns the default namespace of the current
-	// credentials, if any; it can change with each login.
-	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
-}
-
 // Program is an operator with the data of its command line.
 type Program struct {
-	// Name is the name of the operator and also its user agent. It is empty without an operator.
-	Name string
-	// Operator is the operator to run.
-	Operator OperatorProcess
+	// Process runs the operator. It is empty without an operator.
+	serving.Process
+
 	// Manifests returns the manifests of the operator as files, and hints for the user. The function cluster connects
 	// to a cluster, if that is needed.
 	Manifests func(
-		ctx context.Context, given RunFlags, options manifests.Options, cluster func() (*rest.Config, error),
+		ctx context.Context, given serving.RunFlags, options manifests.Options, cluster func() (*rest.Config, error),
 	) (files []manifests.File, hints []string, err error)
 	// Stored returns a description of everything that the operator stores in a cluster.
 	Stored func() (draining.StoredState, error)
 	// Preflight checks what the operator needs in a cluster. The namespace is that of the operator's pods; empty if it
 	// is not known.
 	Preflight func(
-		ctx context.Context, given RunFlags, config *rest.Config, namespace string,
+		ctx context.Context, given serving.RunFlags, config *rest.Config, namespace string,
 	) (preflight.CheckReport, error)
 	// Plan predicts what the operator would do when it starts. It only reads.
 	Plan func(ctx context.Context, given PlanRequest) (PlanReport, error)
@@ -57,7 +42,7 @@ type Program struct {
 
 // displayName returns the name for help texts.
 func (p Program) displayName() string {
-	if p.Operator == nil {
+	if p.RunnableOperator == nil {
 		return "(none)"
 	}
 	return p.Name
@@ -114,8 +99,8 @@ func New(p Program) *cobra.Command {
 	return root
 }
 
-// usageExitCode is the exit code for a wrong command line, as in Kopf. Checks and plans that have found something return
-// it as well.
+// usageExitCode is the exit code for a wrong command line, as in Kopf. Checks and plans that have found something
+// return it as well.
 const usageExitCode = 2
 
 // ExitCode returns 0 for nil, 2 for a wrong command line and for a check or a plan that has found something, and 1 for

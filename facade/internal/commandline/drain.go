@@ -25,7 +25,7 @@ type drainer struct {
 	base      baseCommand
 	request   draining.Drain
 	peering   string // --peering
-	election  ElectionFlags
+	election  electionFlags
 	deletions string        // --deletions
 	timeout   time.Duration // --deletion-timeout
 	confirmed bool          // --yes
@@ -110,7 +110,7 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 	// Without flags, the command means the same namespaces as the operator.
 	var said bool
 	if request.Namespaces, said = d.base.scope.choosePatterns(request.Patterns); !said {
-		warnAboutScope(log)
+		serving.WarnAboutScope(log)
 	}
 	request.Confirm = func(reason string) error { return d.confirm(cmd, reason) }
 	if d.deletions == "run" {
@@ -131,20 +131,10 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 // runDeletions runs the operator for the objects that are being deleted, until the context ends. It takes no part in
 // the peering or the election: the drain has made sure that no other process runs.
 func (d *drainer) runDeletions(ctx context.Context, log logr.Logger) error {
-	given := RunFlags{
+	return d.base.program.Run(ctx, serving.RunOptions{ManagerLog: log, RunFlags: serving.RunFlags{
 		Namespaces: d.base.scope.namespaces, HasScope: d.base.scope.isGiven(), Cluster: d.base.cluster,
-		Peering: PeeringFlags{Standalone: ptr.To(true)}, DeletionsOnly: true,
-	}
-	operator := d.base.program.Operator
-	return operator.Around(ctx, given, func() error {
-		settings, err := operator.Settings() // the startup handlers may have changed them
-		if err != nil {
-			return err
-		}
-		return serving.Run(ctx, settings, serving.Options{
-			Name: d.base.program.Name, Log: log, Cluster: d.base.cluster, SetUp: operator.SetupWithManager,
-		})
-	})
+		Peering: serving.PeeringFlags{Standalone: ptr.To(true)}, DeletionsOnly: true,
+	}})
 }
 
 // printReport prints the report, and returns an error if anything is left or was found.

@@ -12,13 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// metricsFlags are the flags of the metrics endpoint.
-type metricsFlags struct {
-	serving.Metrics
-}
-
-// addFlags adds the flags.
-func (m *metricsFlags) addFlags(flags *pflag.FlagSet) {
+// addMetricsFlags adds the flags of the metrics endpoint.
+func addMetricsFlags(flags *pflag.FlagSet, m *serving.Metrics) {
 	flags.StringVar(
 		&m.BindAddress, "metrics-bind-address", "0",
 		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
@@ -38,8 +33,8 @@ func addMetricsSecure(flags *pflag.FlagSet, value *bool) {
 	)
 }
 
-// checkFlags validates the flags. Without the files, the server would use a self-signed certificate.
-func (m *metricsFlags) checkFlags(cmd *cobra.Command) error {
+// checkMetrics validates the flags. Without the files, the server would use a self-signed certificate.
+func checkMetrics(cmd *cobra.Command, m serving.Metrics) error {
 	switch {
 	case m.Secure && m.IsOff():
 		return asUsageError(cmd, errors.New("--metrics-secure: the metrics are off: set --metrics-bind-address"))

@@ -11,7 +11,7 @@ import (
 // needsFlags are those flags of the operator that change its needs in a cluster, for commands that do not run it.
 type needsFlags struct {
 	peering       peeringFlags // only --peering
-	election      ElectionFlags
+	election      electionFlags
 	metricsSecure bool // --metrics-secure
 }
 
@@ -29,9 +29,9 @@ func (n *needsFlags) checkFlags(cmd *cobra.Command) error {
 }
 
 // values returns the flags with which the operator will run.
-func (n *needsFlags) values(of scope) RunFlags {
-	return RunFlags{
-		Namespaces: of.namespaces, HasScope: of.isGiven(), Peering: PeeringFlags{Name: n.peering.name},
-		Election: n.election, Metrics: serving.Metrics{Secure: n.metricsSecure},
+func (n *needsFlags) values(of scope) serving.RunFlags {
+	return serving.RunFlags{
+		Namespaces: of.namespaces, HasScope: of.isGiven(), Peering: serving.PeeringFlags{Name: n.peering.name},
+		Election: n.election.ElectionFlags, Metrics: serving.Metrics{Secure: n.metricsSecure},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // preflighter is the command that checks a cluster, with its flags.
@@ -47,7 +47,7 @@ func (f *preflighter) checkCluster(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	// In a pod, its namespace is that of the operator. For another user, it is that of the service account.
-	namespace := connection.PodNamespace()
+	namespace := credentials.PodNamespace()
 	if f.as != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: f.as}
 		namespace = serviceAccountNamespace(f.as)

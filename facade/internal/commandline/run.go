@@ -14,15 +14,12 @@ import (
 
 // runner is the command that runs the operator, with the values of its flags.
 type runner struct {
-	base                   baseCommand
-	peering                peeringFlags
-	election               ElectionFlags
-	metrics                metricsFlags
-	healthProbeBindAddress string // --health-probe-bind-address; "0" is off
-	inspection             Inspection
-	livenessURL            string                   // --liveness as given
-	livenessAddress        *serving.LivenessAddress // the parsed liveness URL; nil if it is not given
-	modules                []string                 // a flag of Kopf that is rejected
+	base        baseCommand
+	given       serving.RunFlags
+	peering     peeringFlags
+	election    electionFlags
+	livenessURL string   // --liveness as given
+	modules     []string // a flag of Kopf that is rejected
 }
 
 // addFlags adds all flags to a command. The root command and "run" share one runner, so the values are the same.
@@ -30,22 +27,22 @@ func (r *runner) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	r.peering.addFlags(cmd)
 	r.election.addFlags(cmd)
-	r.metrics.addFlags(flags)
+	addMetricsFlags(flags, &r.given.Metrics)
 	flags.StringVar(
-		&r.healthProbeBindAddress, "health-probe-bind-address", "0",
+		&r.given.HealthProbeBindAddress, "health-probe-bind-address", "0",
 		"serve /healthz and /readyz at this `address`, such as :8081: whether the operator is stuck, and whether it "+
 			"is at work; 0 is off",
 	)
 	flags.StringVar(
-		&r.inspection.Address, "debug-bind-address", inspection.DefaultAddress,
+		&r.given.Inspection.Address, "debug-bind-address", inspection.DefaultAddress,
 		"serve explanations at this `address`, for the command explain; 0 is off",
 	)
 	flags.BoolVar(
-		&r.inspection.Console, "console", false,
+		&r.given.Inspection.Console, "console", false,
 		"show the running operator on a page, /console at the --debug-bind-address",
 	)
 	flags.BoolVar(
-		&r.inspection.Profiling, "profiling", false, "serve profiles, /debug/pprof at the --debug-bind-address",
+		&r.given.Inspection.Profiling, "profiling", false, "serve profiles, /debug/pprof at the --debug-bind-address",
 	)
 	flags.StringVarP(
 		&r.livenessURL, "liveness", "L", "",
@@ -67,25 +64,23 @@ func (r *runner) checkFlags(cmd *cobra.Command) error {
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",
 		))
 	}
-	if part := r.inspection.UnservedPart(); part != "" {
+	if part := r.given.Inspection.UnservedPart(); part != "" {
 		return asUsageError(cmd, fmt.Errorf(
 			"--%s: it is served at the --debug-bind-address, which is off: give it an address", strings.ToLower(part),
 		))
 	}
 	// With the default address, a second operator on the same machine must still start. An explicit choice must not be
 	// ignored silently.
-	r.inspection.Optional = !r.inspection.Console && !r.inspection.Profiling &&
+	r.given.Inspection.Optional = !r.given.Inspection.Console && !r.given.Inspection.Profiling &&
 		!cmd.Flags().Changed("debug-bind-address")
-	err := cmp.Or(r.peering.checkFlags(cmd), r.election.checkFlags(cmd, &r.peering), r.metrics.checkFlags(cmd))
+	err := cmp.Or(r.peering.checkFlags(cmd), r.election.checkFlags(cmd, &r.peering), checkMetrics(cmd, r.given.Metrics))
 	if err != nil || r.livenessURL == "" {
 		return err
 	}
 	// The URL is parsed here, so that an invalid one is a usage error.
-	endpoint, err := serving.ParseLivenessAddress(r.livenessURL)
-	if err != nil {
+	if r.given.Liveness, err = serving.ParseLivenessAddress(r.livenessURL); err != nil {
 		return asUsageError(cmd, fmt.Errorf("-L (--liveness): %w", err))
 	}
-	r.livenessAddress = &endpoint
 	return nil
 }
 
@@ -106,27 +101,8 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	operator := r.base.program.Operator
-	// The flags are passed to the operator before its startup, whose handlers may read them.
-	given := RunFlags{
-		Namespaces: r.base.scope.namespaces, HasScope: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
-		Election: r.election.values(&r.peering), Inspection: r.inspection, Metrics: r.metrics.Metrics,
-		HealthProbeBindAddress: r.healthProbeBindAddress, Cluster: r.base.cluster,
-	}
-	return operator.Around(cmd.Context(), given, func() error {
-		// The startup handlers may have changed any of the settings.
-		settings, err := operator.Settings()
-		if err != nil {
-			return err
-		}
-		// The warning follows the startup, which can select namespaces as well.
-		if !given.HasScope && len(settings.Namespaces) == 0 {
-			warnAboutScope(log)
-		}
-		return serving.Run(cmd.Context(), settings, serving.Options{
-			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, Metrics: r.metrics.Metrics,
-			HealthProbeBindAddress: r.healthProbeBindAddress,
-			Liveness:               r.livenessAddress, SetUp: operator.SetupWithManager,
-		})
-	})
+	r.given.Namespaces, r.given.HasScope = r.base.scope.namespaces, r.base.scope.isGiven()
+	r.given.Cluster = r.base.cluster
+	r.given.Peering, r.given.Election = r.peering.setValues(cmd), r.election.values(&r.peering)
+	return r.base.program.Run(cmd.Context(), serving.RunOptions{RunFlags: r.given, ManagerLog: log})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/sharing"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
@@ -15,7 +15,7 @@ import (
 // topper is the command that shows which replica has which ranges.
 type topper struct {
 	base     baseCommand
-	election ElectionFlags
+	election electionFlags
 }
 
 // topCommand returns the command that shows how the replicas share the objects.
@@ -62,7 +62,7 @@ func (t *topper) lookup(settings serving.ManagerSettings) sharing.Lookup {
 		Fallback: t.base.defaultNamespace,
 	}
 	if !t.base.cluster.SelectsFile() {
-		l.Lease.Namespace = connection.PodNamespace()
+		l.Lease.Namespace = credentials.PodNamespace()
 	}
 	return l
 }

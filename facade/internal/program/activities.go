@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
@@ -133,7 +132,7 @@ func (cleanupTimeoutError) Unwrap() error { return execution.ErrExiting }
 // kubectl does, or as pods do. A handler without credentials has a nil entry.
 func (a *ActivityRunner) LogIn(ctx context.Context, to serving.ClusterConfig) (map[string]*credentials.Info, error) {
 	if !a.registry.HasActivityHandlers(activities.Login) {
-		info, err := connection.Login(to.Kubeconfig, to.Context)
+		info, err := credentials.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
 	login := a.buildActivity(activities.Login)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -149,7 +149,7 @@ func checkCachedKind(object client.Object, scheme *runtime.Scheme) error {
 	if object == nil {
 		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
 	}
-	_, err := serving.CachedKind(object, scheme)
+	_, err := apiutil.GVKForObject(object, scheme)
 	switch {
 	case runtime.IsNotRegisteredError(err):
 		// The usual mistake is a missing AddToScheme.

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -55,7 +54,7 @@ type Coordination struct {
 type CoordinationSettings struct {
 	Peering, ResolvedPeering defaults.Peering
 	ServedNamespaces         defaults.NamespaceScope
-	ElectionFlags            commandline.ElectionFlags
+	ElectionFlags            serving.ElectionFlags
 	Cluster                  serving.ClusterConfig
 	// DefaultNamespace returns the default namespace of the credentials. It may be nil.
 	DefaultNamespace func() string

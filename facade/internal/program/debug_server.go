@@ -11,9 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -22,7 +22,7 @@ import (
 
 // StartLine returns the keys and values of the line that the operator logs when it starts.
 func StartLine(
-	plan []reconcilers.Registration, namespaces []string, coordination string, given commandline.RunFlags,
+	plan []reconcilers.Registration, namespaces []string, coordination string, given serving.RunFlags,
 ) []any {
 	kinds, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range plan {
@@ -58,7 +58,7 @@ func StartLine(
 
 // AddDebugServer adds the server of explanations to the manager, unless it is off.
 func AddDebugServer(
-	m ctrl.Manager, at commandline.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
+	m ctrl.Manager, at serving.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
 ) error {
 	if at.IsOff() {
 		return nil
@@ -72,7 +72,7 @@ func AddDebugServer(
 
 // debugServer serves the explanations, and optionally the console and profiles, while the manager runs.
 type debugServer struct {
-	flags   commandline.Inspection
+	flags   serving.Inspection
 	handler http.Handler
 	log     logr.Logger
 }

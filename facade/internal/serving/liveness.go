@@ -20,7 +20,7 @@ type LivenessEndpoint struct {
 }
 
 // ServeLiveness serves the results at the address, in the background. It returns an error if the address is in use.
-func ServeLiveness(at LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, error) {
+func ServeLiveness(at *LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(context.Background(), "tcp", at.host)
 	if err != nil {

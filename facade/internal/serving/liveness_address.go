@@ -15,16 +15,16 @@ type LivenessAddress struct {
 
 // ParseLivenessAddress parses a URL such as http://0.0.0.0:8080/healthz. The default host is localhost, the default
 // port 80.
-func ParseLivenessAddress(text string) (LivenessAddress, error) {
+func ParseLivenessAddress(text string) (*LivenessAddress, error) {
 	location, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return LivenessAddress{}, fmt.Errorf("no URL such as http://0.0.0.0:8080/healthz: %w", err)
+		return nil, fmt.Errorf("no URL such as http://0.0.0.0:8080/healthz: %w", err)
 	case location.Scheme != "http":
-		return LivenessAddress{}, fmt.Errorf(
+		return nil, fmt.Errorf(
 			"%q: it must begin with http://, such as http://0.0.0.0:8080/healthz", text)
 	case location.User != nil || location.RawQuery != "" || location.Fragment != "":
-		return LivenessAddress{}, fmt.Errorf("%q: it has more than a host, a port and a path", text)
+		return nil, fmt.Errorf("%q: it has more than a host, a port and a path", text)
 	}
 	host, port, path := location.Hostname(), location.Port(), location.Path
 	if host == "" {
@@ -38,9 +38,9 @@ func ParseLivenessAddress(text string) (LivenessAddress, error) {
 	}
 	// url.Parse accepts any digits as a port. Port 0 lets the system choose one.
 	if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 && port != "0" {
-		return LivenessAddress{}, fmt.Errorf("%q: there is no port %s", text, port)
+		return nil, fmt.Errorf("%q: there is no port %s", text, port)
 	}
-	return LivenessAddress{text: text, host: net.JoinHostPort(host, port), path: path}, nil
+	return &LivenessAddress{text: text, host: net.JoinHostPort(host, port), path: path}, nil
 }
 
 // String returns the URL as it was given.

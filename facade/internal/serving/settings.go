@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
@@ -30,7 +29,7 @@ type ManagerSettings struct {
 	// CachedNamespaces are the namespaces in the manager's cache; none means all.
 	CachedNamespaces []string
 	// Connection configures the connection to the cluster.
-	Connection connection.Configuration
+	Connection credentials.Configuration
 	// Transport wraps the transport of all clients; nil wraps nothing.
 	Transport func(http.RoundTripper) http.RoundTripper
 	// Probe returns the results of the probes, and StopProbes ends them. Both are nil without probes.

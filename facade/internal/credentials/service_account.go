@@ -1,4 +1,4 @@
-package connection
+package credentials
 
 import (
 	"errors"
@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // podFiles is the source of the credentials that Kubernetes mounts into a pod. Tests replace it by other files.
@@ -25,10 +23,10 @@ func PodNamespace() string { return mountedFiles.readNamespace() }
 
 // FromServiceAccount returns the credentials of the current pod, or nil without a service account. Client-go reads the
 // token file again periodically, because the kubelet rotates it.
-func FromServiceAccount() (*credentials.Info, error) { return mountedFiles.serviceAccount() }
+func FromServiceAccount() (*Info, error) { return mountedFiles.serviceAccount() }
 
 // serviceAccount returns nil without an error outside of a cluster, and in a pod without a mounted token.
-func (p podFiles) serviceAccount() (*credentials.Info, error) {
+func (p podFiles) serviceAccount() (*Info, error) {
 	config, err := p.loadConfig()
 	switch {
 	case errors.Is(err, rest.ErrNotInCluster), errors.Is(err, fs.ErrNotExist):

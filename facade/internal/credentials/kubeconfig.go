@@ -1,4 +1,4 @@
-package connection
+package credentials
 
 import (
 	"cmp"
@@ -8,8 +8,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // These are the priorities of credentials without an explicit one. Kopf uses the same values.
@@ -21,7 +19,7 @@ const (
 // FromKubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It
 // returns nil if none of them exists. If several files define a name, the first definition wins. Without a context, the
 // current context is used.
-func FromKubeconfig(path, context string) (*credentials.Info, error) {
+func FromKubeconfig(path, context string) (*Info, error) {
 	raw, err := kubeconfigLoader(path, context).RawConfig()
 	name := cmp.Or(context, raw.CurrentContext)
 	switch {
@@ -40,7 +38,6 @@ func FromKubeconfig(path, context string) (*credentials.Info, error) {
 	// Programs like gcloud store the token in the entry of an auth plugin. Client-go no longer has these plugins, so
 	// the token is used directly.
 	if provider := config.AuthProvider; provider != nil && provider.Config["access-token"] != "" {
-		// Programs like gcloud leave the token there, for plugins that client-go does not have any more.
 		config.BearerToken, config.AuthProvider = provider.Config["access-token"], nil
 	}
 	info, said := infoOf(config), raw.Contexts[name]
@@ -53,8 +50,8 @@ func FromKubeconfig(path, context string) (*credentials.Info, error) {
 
 // infoOf returns the credentials of a configuration as single fields. If the fields cannot express it completely, the
 // configuration itself is added.
-func infoOf(config *rest.Config) *credentials.Info {
-	info := &credentials.Info{
+func infoOf(config *rest.Config) *Info {
+	info := &Info{
 		Server: config.Host, CAPath: config.CAFile, CAData: config.CAData, Insecure: config.Insecure,
 		Username: config.Username, Password: config.Password, Token: config.BearerToken,
 		CertificatePath: config.CertFile, CertificateData: config.CertData,
