@@ -160,7 +160,11 @@ func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 	if err := m.AddHealthzCheck(a.operator+"/probes", a.checkProbes); err != nil || program {
 		return err
 	}
-	return m.Add(probeStopper{a.Probing})
+	return m.Add(onEachReplica(func(ctx context.Context) error {
+		<-ctx.Done()
+		a.Probing.StopProbing()
+		return nil
+	}))
 }
 
 // checkProbes is the health check. It passes during the startup, because a long startup must not make the kubelet
@@ -176,17 +180,4 @@ func (a *ActivityRunner) checkProbes(r *http.Request) error {
 	// This limits the time, and concurrent requests share one run of the probes.
 	_, err := a.Probing.AwaitResults(r.Context())
 	return err
-}
-
-// probeStopper stops the probes when the project's manager stops.
-type probeStopper struct{ probing *activities.Probing }
-
-// NeedLeaderElection returns false: every replica answers its own health checks.
-func (probeStopper) NeedLeaderElection() bool { return false }
-
-// Start blocks until the context ends, and then stops the probes.
-func (s probeStopper) Start(ctx context.Context) error {
-	<-ctx.Done()
-	s.probing.StopProbing()
-	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -251,7 +250,12 @@ func (c *Coordination) connectPeering(
 		}
 	}
 	if c.lock != nil {
-		return attendanceRunnable{present, m.GetLogger().WithName(c.Operator)}, nil
+		// The records of this process are kept whether or not the process leads. The manager stops this after everything
+		// that needs leader election.
+		return onEachReplica(func(ctx context.Context) error {
+			present.Run(logf.IntoContext(ctx, m.GetLogger().WithName(c.Operator)))
+			return nil
+		}), nil
 	}
 	// The search for peers starts with the operator and ends after the last handler.
 	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
@@ -259,24 +263,6 @@ func (c *Coordination) connectPeering(
 		return nil, c.addElection(m, options, combined, by, present, peers)
 	}
 	return nil, c.connectSharding(m, options, by, peers.closed.Load)
-}
-
-// attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the
-// process leads. The manager stops it after everything that needs leader election.
-type attendanceRunnable struct {
-	currentAttendance *attendance.Attendance
-	log               logr.Logger
-}
-
-var _ manager.LeaderElectionRunnable = attendanceRunnable{}
-
-// NeedLeaderElection returns false, because the attendance decides who leads.
-func (attendanceRunnable) NeedLeaderElection() bool { return false }
-
-// Start runs the attendance until the context ends.
-func (a attendanceRunnable) Start(ctx context.Context) error {
-	a.currentAttendance.Run(logf.IntoContext(ctx, a.log))
-	return nil
 }
 
 // newGate sets a combined gate in the options and returns it. In a manager of the project, the gate also closes when
