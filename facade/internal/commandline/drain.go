@@ -82,13 +82,8 @@ func (d *drainer) checkFlags(cmd *cobra.Command) error {
 	if d.request.Check && d.request.Freeze {
 		return asUsageError(cmd, errors.New("--check and --freeze exclude each other: a check changes nothing"))
 	}
-	if d.peering != "" {
-		if err := checkPeering(cmd, d.peering); err != nil {
-			return err
-		}
-	}
 	d.request.LeaseName = d.election.ID
-	return d.election.checkID(cmd)
+	return cmp.Or(checkPeering(cmd, d.peering), d.election.checkID(cmd))
 }
 
 // drain drains the cluster and prints the report.

@@ -33,14 +33,6 @@ func (p *peeringFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&p.standalone, "standalone", false, "run alone, whatever other operators do")
 }
 
-// checkFlags validates the name of the peering object.
-func (p *peeringFlags) checkFlags(cmd *cobra.Command) error {
-	if p.name == "" {
-		return nil
-	}
-	return checkPeering(cmd, p.name)
-}
-
 // setValues returns the values that are set in the command line or in the environment. As in Kopf, --dev takes
 // precedence over a priority.
 func (p *peeringFlags) setValues(cmd *cobra.Command) (given serving.PeeringFlags) {
