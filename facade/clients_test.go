@@ -26,7 +26,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // readers registers handlers of several families, which call read with their clients.
@@ -220,7 +220,7 @@ func TestConnectionOfMain(t *testing.T) {
 				t.Errorf("%s: the settings did not reach the manager: %+v", c.reason, got)
 			}
 			own := c.settings
-			want := connection.Configuration{
+			want := credentials.Configuration{
 				ConnectTimeout:      cmp.Or(own.Networking.ConnectTimeout, 30*time.Second),
 				WatchConnectTimeout: own.Watching.ConnectTimeout, TrustEnv: own.Networking.TrustEnv,
 			}

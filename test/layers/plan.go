@@ -74,7 +74,6 @@ var RepositoryPlan = Plan{
 	{Dir: "facade/facadetest/internal/reviewing", Layer: 3, IsTestKit: true},
 	{Dir: "test/vectors", Layer: 0, IsTestKit: true},
 
-	{Dir: "facade/internal/connection", Layer: 2},
 	{Dir: "facade/internal/console", Layer: 2},
 	{Dir: "storage/diffbase", Layer: 2, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
 		"k8s.io/apimachinery/pkg/util/json")},

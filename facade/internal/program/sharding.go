@@ -11,7 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
@@ -28,7 +28,7 @@ func (by CoordinationSettings) IsSharded() bool { return by.Shards > 0 }
 // checkSharding returns an error if the operator would also elect a leader.
 func (c *Coordination) checkSharding(by CoordinationSettings) error {
 	switch {
-	case by.ElectionFlags.Mode == commandline.ElectAlways:
+	case by.ElectionFlags.Mode == serving.ElectAlways:
 		return errors.New("Sharding.Shards excludes --leader-elect=true: one replica acts, or all of them share the " +
 			"objects")
 	case c.lock != nil:

@@ -1,4 +1,4 @@
-package connection_test
+package credentials_test
 
 import (
 	"context"
@@ -144,17 +144,17 @@ func tunnel(w http.ResponseWriter, host string) {
 	}
 }
 
-// program is a client of the cluster.
-type program struct {
+// connectedProgram is a client of the cluster.
+type connectedProgram struct {
 	client *http.Client
 	config *rest.Config
 	logins int
 }
 
 // connect logs in, and again whenever credentials are refused.
-func connect(t *testing.T, login func() (*credentials.Info, error)) (*program, error) {
+func connect(t *testing.T, login func() (*credentials.Info, error)) (*connectedProgram, error) {
 	t.Helper()
-	p := &program{}
+	p := &connectedProgram{}
 	made, err := credentials.Connect(t.Context(), credentials.Options{
 		Login: func(context.Context) (map[string]*credentials.Info, error) {
 			p.logins++
@@ -175,7 +175,7 @@ func connect(t *testing.T, login func() (*credentials.Info, error)) (*program, e
 }
 
 // user returns the user that the server authenticates.
-func (p *program) user(t *testing.T) (string, error) {
+func (p *connectedProgram) user(t *testing.T) (string, error) {
 	t.Helper()
 	return p.userBy(t, p.client.Transport)
 }
@@ -184,7 +184,7 @@ func (p *program) user(t *testing.T) (string, error) {
 type streamer struct{ http.RoundTripper }
 
 // streamingUser returns the user that the server authenticates on a connection that becomes a stream.
-func (p *program) streamingUser(t *testing.T) string {
+func (p *connectedProgram) streamingUser(t *testing.T) string {
 	t.Helper()
 	config, err := rest.TLSConfigFor(p.config)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *program) streamingUser(t *testing.T) string {
 	return user
 }
 
-func (p *program) userBy(t *testing.T, transport http.RoundTripper) (string, error) {
+func (p *connectedProgram) userBy(t *testing.T, transport http.RoundTripper) (string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.config.Host+"/apis", http.NoBody)
 	if err != nil {

@@ -1,4 +1,4 @@
-package connection_test
+package credentials_test
 
 import (
 	"encoding/base64"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
@@ -47,7 +46,7 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		for how, login := range map[string]func(string, string) (*credentials.Info, error){
-			"Handler": connection.FromKubeconfig, "BuiltIn": connection.Login,
+			"Handler": credentials.FromKubeconfig, "BuiltIn": credentials.Login,
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				path := c.kubeconfig(tc.user, "")
@@ -84,7 +83,7 @@ func (c *cluster) plugin(token string) string {
 func TestPluginWhoseTokenExpires(t *testing.T) {
 	c := newCluster(t, "Bearer first")
 	path := c.kubeconfig(c.plugin("first"), "")
-	p, err := connect(t, func() (*credentials.Info, error) { return connection.FromKubeconfig(path, "") })
+	p, err := connect(t, func() (*credentials.Info, error) { return credentials.FromKubeconfig(path, "") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +107,12 @@ func TestPluginWhoseTokenExpires(t *testing.T) {
 // TestTokenFileThatChanges shows that a token file is read again early if the server refuses the token.
 func TestTokenFileThatChanges(t *testing.T) {
 	for how, login := range map[string]func(string, string) (*credentials.Info, error){
-		"Handler": connection.FromKubeconfig, "BuiltIn": connection.Login,
+		"Handler": credentials.FromKubeconfig, "BuiltIn": credentials.Login,
 	} {
 		t.Run(how, func(t *testing.T) {
 			c := newCluster(t)
 			path := c.kubeconfig("tokenFile: "+c.file("token", []byte("first")), "")
-			var p *program
+			var p *connectedProgram
 			for n, token := range []string{"first", "second", "third", "fourth", "fifth"} {
 				c.file("token", []byte(token))
 				c.setUsers("Bearer " + token)
@@ -137,10 +136,10 @@ func TestConnectionThroughProxy(t *testing.T) {
 	c := newCluster(t, "Bearer a")
 	for how, login := range map[string]func(proxy string) (*credentials.Info, error){
 		"Kubeconfig": func(proxy string) (*credentials.Info, error) {
-			return connection.FromKubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
+			return credentials.FromKubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
 		},
 		"BuiltIn": func(proxy string) (*credentials.Info, error) {
-			return connection.Login(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
+			return credentials.Login(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
 		},
 		"Handler": func(proxy string) (*credentials.Info, error) {
 			return &credentials.Info{Server: c.server.URL, CAData: c.ca, Token: "a", ProxyURL: proxy}, nil

@@ -1,4 +1,4 @@
-package connection_test
+package credentials_test
 
 import (
 	"encoding/base64"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -31,7 +30,7 @@ func TestVectorsKubeconfig(t *testing.T) {
 			}
 		}
 		t.Setenv("KUBECONFIG", strings.Join(files, string(filepath.ListSeparator)))
-		info, err := connection.FromKubeconfig("", "")
+		info, err := credentials.FromKubeconfig("", "")
 		if want.Failed(t, info, err) {
 			return
 		}

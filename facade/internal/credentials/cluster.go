@@ -1,4 +1,4 @@
-package connection
+package credentials
 
 import (
 	"cmp"
@@ -12,8 +12,6 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 var errNoCluster = errors.New(
@@ -24,7 +22,7 @@ var errNoCluster = errors.New(
 // Login returns the credentials of the cluster to connect to. It uses the given file, else $KUBECONFIG, else the
 // service account of the pod, else ~/.kube/config. A context selects the entry of that name in these files; without it,
 // the current context is used. This is the login of operators without login handlers.
-func Login(path, context string) (*credentials.Info, error) {
+func Login(path, context string) (*Info, error) {
 	config, namespace, err := findConfig(path, context)
 	switch {
 	// The error lists all ways to configure a cluster, as the user may have meant any of them.
@@ -33,7 +31,7 @@ func Login(path, context string) (*credentials.Info, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
 	}
-	return &credentials.Info{Config: config, DefaultNamespace: namespace}, nil
+	return &Info{Config: config, DefaultNamespace: namespace}, nil
 }
 
 // findConfig returns the configuration and its default namespace.

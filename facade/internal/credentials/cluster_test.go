@@ -1,4 +1,4 @@
-package connection_test
+package credentials_test
 
 import (
 	"os"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
@@ -49,7 +48,7 @@ func TestMissingFiles(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", strings.Join(tc.variable, string(filepath.ListSeparator)))
-			_, err := connection.Login(tc.flag, "")
+			_, err := credentials.Login(tc.flag, "")
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.not) {
 				t.Errorf("%s: want %q and no %q, got: %v", tc.reason, tc.want, tc.not, err)
 			}
@@ -78,7 +77,7 @@ func TestExplicitSettingsComeFirst(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.variable)
-			info, err := connection.Login(tc.flag, "")
+			info, err := credentials.Login(tc.flag, "")
 			if tc.want == "" && err == nil || tc.want != "" && (err != nil || info.Config.Host != tc.want) {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
 			}
@@ -100,7 +99,7 @@ func TestContext(t *testing.T) {
 	}
 	for name, tc := range cases {
 		for how, login := range map[string]func(string, string) (*credentials.Info, error){
-			"Handler": connection.FromKubeconfig, "BuiltIn": connection.Login,
+			"Handler": credentials.FromKubeconfig, "BuiltIn": credentials.Login,
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				if tc.path == "" {
@@ -135,7 +134,7 @@ func TestConfigIsNotThrottled(t *testing.T) {
 			t.Setenv("KUBECONFIG", strings.Join([]string{"missing", unreachableKubeconfig},
 				string(filepath.ListSeparator)))
 		}
-		p, err := connect(t, func() (*credentials.Info, error) { return connection.Login(path, "") })
+		p, err := connect(t, func() (*credentials.Info, error) { return credentials.Login(path, "") })
 		if err != nil {
 			t.Fatalf("by the %s: %v", how, err)
 		}

@@ -1,15 +1,16 @@
-package connection
+package credentials
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // These are the priorities of credentials without an explicit one. Kopf uses the same values.
@@ -21,7 +22,7 @@ const (
 // FromKubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It
 // returns nil if none of them exists. If several files define a name, the first definition wins. Without a context, the
 // current context is used.
-func FromKubeconfig(path, context string) (*credentials.Info, error) {
+func FromKubeconfig(path, context string) (*Info, error) {
 	raw, err := kubeconfigLoader(path, context).RawConfig()
 	name := cmp.Or(context, raw.CurrentContext)
 	switch {
@@ -40,7 +41,6 @@ func FromKubeconfig(path, context string) (*credentials.Info, error) {
 	// Programs like gcloud store the token in the entry of an auth plugin. Client-go no longer has these plugins, so
 	// the token is used directly.
 	if provider := config.AuthProvider; provider != nil && provider.Config["access-token"] != "" {
-		// Programs like gcloud leave the token there, for plugins that client-go does not have any more.
 		config.BearerToken, config.AuthProvider = provider.Config["access-token"], nil
 	}
 	info, said := infoOf(config), raw.Contexts[name]
@@ -53,8 +53,8 @@ func FromKubeconfig(path, context string) (*credentials.Info, error) {
 
 // infoOf returns the credentials of a configuration as single fields. If the fields cannot express it completely, the
 // configuration itself is added.
-func infoOf(config *rest.Config) *credentials.Info {
-	info := &credentials.Info{
+func infoOf(config *rest.Config) *Info {
+	info := &Info{
 		Server: config.Host, CAPath: config.CAFile, CAData: config.CAData, Insecure: config.Insecure,
 		Username: config.Username, Password: config.Password, Token: config.BearerToken,
 		CertificatePath: config.CertFile, CertificateData: config.CertData,
@@ -72,4 +72,42 @@ func infoOf(config *rest.Config) *credentials.Info {
 		info.Config = config
 	}
 	return info
+}
+
+// podFiles is the source of the credentials that Kubernetes mounts into a pod. Tests replace it by other files.
+type podFiles struct {
+	loadConfig    func() (*rest.Config, error)
+	namespaceFile string // contains the namespace
+}
+
+var mountedFiles = podFiles{rest.InClusterConfig, "/var/run/secrets/kubernetes.io/serviceaccount/namespace"}
+
+// PodNamespace returns the namespace of the current pod; empty outside of a cluster.
+func PodNamespace() string { return mountedFiles.readNamespace() }
+
+// FromServiceAccount returns the credentials of the current pod, or nil without a service account. Client-go reads the
+// token file again periodically, because the kubelet rotates it.
+func FromServiceAccount() (*Info, error) { return mountedFiles.serviceAccount() }
+
+// serviceAccount returns nil without an error outside of a cluster, and in a pod without a mounted token.
+func (p podFiles) serviceAccount() (*Info, error) {
+	config, err := p.loadConfig()
+	switch {
+	case errors.Is(err, rest.ErrNotInCluster), errors.Is(err, fs.ErrNotExist):
+		return nil, nil //nolint:nilnil // a pod can do without, which is no error
+	case err != nil:
+		return nil, fmt.Errorf("reading the service account: %w", err)
+	}
+	info := infoOf(config)
+	info.Priority, info.DefaultNamespace = serviceAccountPriority, p.readNamespace()
+	return info, nil
+}
+
+// readNamespace returns the namespace of the pod; empty if the file cannot be read.
+func (p podFiles) readNamespace() string {
+	data, err := os.ReadFile(p.namespaceFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }

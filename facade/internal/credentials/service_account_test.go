@@ -1,4 +1,4 @@
-package connection_test
+package credentials_test
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
@@ -29,7 +28,7 @@ func TestServiceAccount(t *testing.T) {
 	c.file("token", []byte("mounted"))
 	namespace := c.file("namespace", []byte("operators\n"))
 	p, err := connect(t, func() (*credentials.Info, error) {
-		return connection.ServiceAccountOf(c.mounted("mounted"), namespace)
+		return credentials.ServiceAccountOf(c.mounted("mounted"), namespace)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +41,7 @@ func TestServiceAccount(t *testing.T) {
 	if got, err := p.user(t); got != "Bearer renewed" || err != nil || p.logins != 2 {
 		t.Errorf("a renewed token must be read: got %q after %d logins, error %v", got, p.logins, err)
 	}
-	info, err := connection.ServiceAccountOf(c.mounted("renewed"), namespace)
+	info, err := credentials.ServiceAccountOf(c.mounted("renewed"), namespace)
 	// D-login-server: the address is that of client-go in the environment.
 	if err != nil || info.Server != c.server.URL || info.Token != "" || info.Priority != 20 ||
 		info.DefaultNamespace != "operators" {
@@ -67,7 +66,7 @@ func TestPodsWithoutServiceAccount(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			info, err := connection.ServiceAccountOf(func() (*rest.Config, error) { return nil, tc.err }, "")
+			info, err := credentials.ServiceAccountOf(func() (*rest.Config, error) { return nil, tc.err }, "")
 			if info != nil || tc.want == "" && err != nil || tc.want != "" &&
 				(err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
@@ -92,7 +91,7 @@ func TestDefaultNamespaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("POD_NAMESPACE", "another") // is the namespace of the process, not of the cluster
-			info, err := connection.Login(path, "")
+			info, err := credentials.Login(path, "")
 			if err != nil || info.DefaultNamespace != tc.want {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
 			}
@@ -109,7 +108,7 @@ func TestContextBesideAMissingCurrentOne(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	info, err := connection.FromKubeconfig(path, "good")
+	info, err := credentials.FromKubeconfig(path, "good")
 	if err != nil || info.Token != "t" {
 		t.Errorf("want the credentials of the context, got %+v, error %v", info, err)
 	}

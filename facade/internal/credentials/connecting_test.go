@@ -1,4 +1,4 @@
-package connection_test
+package credentials_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 const proxies = "HTTP_PROXY"
@@ -43,19 +43,19 @@ func TestConnectTimeouts(t *testing.T) {
 	const short, long = 5 * time.Second, time.Minute
 	tests := map[string]struct {
 		reason      string
-		settings    connection.Configuration
+		settings    credentials.Configuration
 		read, watch time.Duration
 	}{
 		"Both": {
 			"requests and watches have separate timeouts",
-			connection.Configuration{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
+			credentials.Configuration{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
 		},
 		"OfAll": {"the timeout of requests applies to watches by default",
-			connection.Configuration{ConnectTimeout: short}, short, short},
+			credentials.Configuration{ConnectTimeout: short}, short, short},
 		"OfWatches": {"a timeout of watches does not change the default of requests",
-			connection.Configuration{WatchConnectTimeout: long}, 30 * time.Second, long},
+			credentials.Configuration{WatchConnectTimeout: long}, 30 * time.Second, long},
 		"None": {"without a timeout, the context of the request decides",
-			connection.Configuration{ConnectTimeout: -1}, time.Hour, time.Hour},
+			credentials.Configuration{ConnectTimeout: -1}, time.Hour, time.Hour},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,17 +93,17 @@ func TestProxies(t *testing.T) {
 	withoutCluster(t)
 	for name, tc := range map[string]struct {
 		path     string
-		settings connection.Configuration
+		settings credentials.Configuration
 		want     string
 	}{
-		"Environment": {"testdata/elsewhere.yaml", connection.Configuration{}, "10.0.0.1:80"},
+		"Environment": {"testdata/elsewhere.yaml", credentials.Configuration{}, "10.0.0.1:80"},
 		"Trusted": {
-			"testdata/elsewhere.yaml", connection.Configuration{TrustEnv: true}, "environment.example.org:3128",
+			"testdata/elsewhere.yaml", credentials.Configuration{TrustEnv: true}, "environment.example.org:3128",
 		},
-		"Kubeconfig": {"testdata/proxied.yaml", connection.Configuration{}, "own.example.org:3128"},
+		"Kubeconfig": {"testdata/proxied.yaml", credentials.Configuration{}, "own.example.org:3128"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			info, err := connection.Login(tc.path, "")
+			info, err := credentials.Login(tc.path, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, BearerToken: "secret"}
-	connection.Configuration{ConnectTimeout: time.Minute}.Apply(config)
+	credentials.Configuration{ConnectTimeout: time.Minute}.Apply(config)
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
