@@ -77,7 +77,7 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 		Forget: o.controllers.Forget, ForgetDelay: o.controllers.ForgetDelay,
 		Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
-		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
+		RequestResync: x.orchestrator.RequestResync, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
 	}
 	return x
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -16,7 +16,7 @@ import (
 // ownWrites tracks the updates of one object that its own handlers have caused.
 type ownWrites struct {
 	essenceHash uint64 // hash of the essence after our last write; zero if the write causes no update
-	guard       loops.Guard
+	guard       kind.LoopGuard
 }
 
 // ownCalls are the calls of one pass that our own former write has caused.
@@ -100,7 +100,7 @@ func (p *pass) countLoop(ctx context.Context) {
 	}
 	p.result.LoopingHandlers = p.ownCalls.writingHandlers
 	if isNew {
-		loops.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.ownCalls.fields, delay)
+		kind.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.ownCalls.fields, delay)
 	}
 }
 

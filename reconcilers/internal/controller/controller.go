@@ -26,7 +26,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
 // restartPause is the delay before a failed controller starts again.
@@ -129,7 +128,7 @@ func newController(
 	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
 	// their own.
 	if deps.Forget == nil || c.isWatchOnly() {
-		c.selector = requirements.SharedLabels(adapters.DescriptionsOf(own), (*handlers.Handler).WatchedLabels)
+		c.selector = handlers.SharedLabels(adapters.DescriptionsOf(own))
 	}
 	return c
 }
