@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
@@ -130,9 +131,7 @@ func (standby) NeedLeaderElection() bool { return false }
 // Start waits as long as a manager without leader election needs at most, and then reports the stage. The report has no
 // effect if the operator has started meanwhile, because a stage is never replaced by an earlier one.
 func (s standby) Start(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(electionWait):
+	if transport.WaitDelay(ctx, electionWait) == nil {
 		s.health.ReachStage(health.StandingBy)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
@@ -82,12 +83,10 @@ func (w *CRDWatcher) Run(ctx context.Context, requestResync func()) {
 		}
 		last = time.Now()
 		// Wait even for the first change: the discovery documents lag behind the CRD.
-		select {
-		case <-ctx.Done():
+		if transport.WaitDelay(ctx, pause.Step()) != nil {
 			return
-		case <-time.After(pause.Step()):
-			requestResync()
 		}
+		requestResync()
 	}
 }
 
@@ -122,10 +121,7 @@ func (w *CRDWatcher) followCRDs(ctx context.Context, changed func()) {
 				"Cannot watch CRDs; new and removed kinds are found by periodic discovery",
 				"reason", said, "within", ResyncInterval.String())
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(after):
-		}
+		_ = transport.WaitDelay(ctx, after)
 	}
 }
 

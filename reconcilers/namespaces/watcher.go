@@ -16,6 +16,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
@@ -44,10 +45,7 @@ type NamespaceWatcher struct {
 func (w *NamespaceWatcher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.runOnce(ctx)
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryInterval):
-		}
+		_ = transport.WaitDelay(ctx, retryInterval)
 	}
 }
 

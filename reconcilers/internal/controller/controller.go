@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -153,10 +154,7 @@ func (c *Controller) runWithRestarts(ctx context.Context) {
 		}
 		// Only an error of the framework ends a run early: failures of lists and watches are retried by the informer.
 		c.log.Error(err, "Controller failed; restarting it", "after", restartPause.String())
-		select {
-		case <-ctx.Done():
-		case <-time.After(restartPause):
-		}
+		_ = transport.WaitDelay(ctx, restartPause)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -115,10 +116,7 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 			return
 		}
 		// Wait for the requested delay, but not for longer than maxPausedRetryDelay.
-		select {
-		case <-ctx.Done():
-		case <-time.After(min(result.RequeueAfter, maxPausedRetryDelay)):
-		}
+		_ = transport.WaitDelay(ctx, min(result.RequeueAfter, maxPausedRetryDelay))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // settlingRounds is the number of extra rounds after a requested resync. The discovery of the API server lags behind
@@ -124,7 +125,8 @@ func (o *Orchestrator) Run(ctx context.Context) {
 			// them.
 			o.resolveAndAdjust(ctx, o.selectors)
 		}
-		if !o.waitRetryAfter(ctx) {
+		// The delay that the API server demanded by Retry-After counts even if another resync is requested meanwhile.
+		if o.retryAfter > 0 && transport.WaitDelay(ctx, o.retryAfter) != nil {
 			return
 		}
 		// Without missing resources or extra rounds, only the interval or a request starts the next round.
@@ -148,20 +150,6 @@ func (o *Orchestrator) Run(ctx context.Context) {
 			pause, unsettled = discovery.ResyncBackoff(), settlingRounds
 		case <-interval.C:
 		}
-	}
-}
-
-// waitRetryAfter waits for the delay that the API server demanded by Retry-After, even if another resync is requested
-// meanwhile. It returns false if the context ends first.
-func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
-	if o.retryAfter == 0 {
-		return true
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(o.retryAfter):
-		return true
 	}
 }
 
@@ -222,11 +210,9 @@ func (o *Orchestrator) resolveOnce(ctx context.Context) {
 		if o.hasAllAnswers() {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		// The backoff, or Retry-After of the API server if that is longer.
+		if transport.WaitDelay(ctx, max(pause.Step(), o.retryAfter)) != nil {
 			return
-		case <-time.After(max(pause.Step(), o.retryAfter)):
-			// The backoff, or Retry-After of the API server if that is longer.
 		}
 	}
 }

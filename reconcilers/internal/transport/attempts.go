@@ -57,7 +57,7 @@ func (a RequestRetries) sendRepeatedly(request *http.Request, next RoundTripFunc
 			"method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", failureReason(response, err), "after", delay.String())
 		// If the context ends during the delay, return the last failure: it says more than the context's error.
-		if waitDelay(request.Context(), delay) != nil {
+		if WaitDelay(request.Context(), delay) != nil {
 			return response, err
 		}
 		// The connection can only be reused if the body was read to its end.
@@ -167,8 +167,8 @@ func Wrap(client *http.Client, around ...func(next RoundTripFunc) RoundTripFunc)
 	return &own
 }
 
-// waitDelay waits for the delay. It returns an error if the context ends first.
-func waitDelay(ctx context.Context, delay time.Duration) error {
+// WaitDelay waits for the delay. It returns an error if the context ends first.
+func WaitDelay(ctx context.Context, delay time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

@@ -192,7 +192,7 @@ func (e *watchEnds) waitPause(ctx context.Context, key string, pause time.Durati
 	if !known || rest <= 0 {
 		return ctx.Err()
 	}
-	return waitDelay(ctx, rest)
+	return WaitDelay(ctx, rest)
 }
 
 // WatchEvents counts the events that a client has decoded, over one watch after another. If the context of a watch has
