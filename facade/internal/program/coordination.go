@@ -244,7 +244,7 @@ func (c *Coordination) connectPeering(
 		// By Kopf's rules, a peer in one namespace pauses the whole operator. Otherwise, it pauses only this namespace.
 		// An elector has one state for all namespaces.
 		if own := options.Gate; c.lock == nil && !by.ResolvedPeering.KopfRules {
-			present.PauseNamespaces(func(namespace string) attendance.AttemptGate {
+			present.PauseNamespaces(func(namespace string) peering.AttemptGate {
 				return own.NamespaceGate(namespace)
 			})
 		}

@@ -1,4 +1,4 @@
-package rawclient
+package patching
 
 import (
 	"bytes"
@@ -16,9 +16,13 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Client sends requests for single objects of one resource. It passes the bytes of each answer to a function of the
-// caller, which must not keep them. It is safe for concurrent use.
-type Client struct {
+// ObjectClient sends requests for single objects of one resource. It passes the bytes of each answer to a function of
+// the caller, which must not keep them. It is safe for concurrent use.
+//
+// The clients of controller-runtime and client-go read an answer three times before it is decoded: to detect its type,
+// to validate the JSON, and to find its end. This client decodes only error responses. Requests that the API server
+// refuses with a delay are retried by client-go.
+type ObjectClient struct {
 	requests func() (rest.Interface, error) // made with the first request
 	resource schema.GroupVersionResource
 	timeout  time.Duration // of a request with all its retries; zero is unlimited
@@ -34,26 +38,29 @@ type RawPatch struct {
 	FieldManager string
 }
 
-// New returns the client of a resource. It logs warnings of the API server, unless the configuration handles them.
-func New(config *rest.Config, way *http.Client, resource schema.GroupVersionResource) *Client {
-	// Creating the REST client can fail. The first request then returns the error, so New does not need one.
-	return &Client{resource: resource, timeout: way.Timeout, requests: sync.OnceValues(func() (rest.Interface, error) {
+// NewObjectClient returns the client of a resource. It logs warnings of the API server, unless the configuration
+// handles them.
+func NewObjectClient(config *rest.Config, way *http.Client, resource schema.GroupVersionResource) *ObjectClient {
+	// Creating the REST client can fail. The first request then returns the error, so NewObjectClient does not need
+	// one.
+	requests := sync.OnceValues(func() (rest.Interface, error) {
 		return rest.RESTClientForConfigAndClient(configOf(config, resource.GroupVersion()), way)
-	})}
+	})
+	return &ObjectClient{resource: resource, timeout: way.Timeout, requests: requests}
 }
 
 // configOf returns the configuration of the client. It is based on that of the dynamic client, whose serializer can
 // decode the error responses of the API server.
 func configOf(config *rest.Config, version schema.GroupVersion) *rest.Config {
-	own := ConfigFor(dynamic.ConfigFor(config), version)
+	own := ClientConfig(dynamic.ConfigFor(config), version)
 	if own.WarningHandler == nil && own.WarningHandlerWithContext == nil {
 		own.WarningHandlerWithContext = logf.NewKubeAPIWarningLogger(logf.KubeAPIWarningLoggerOptions{})
 	}
 	return own
 }
 
-// ConfigFor returns a copy of the configuration for requests of one group and version, in JSON.
-func ConfigFor(config *rest.Config, version schema.GroupVersion) *rest.Config {
+// ClientConfig returns a copy of the configuration for requests of one group and version, in JSON.
+func ClientConfig(config *rest.Config, version schema.GroupVersion) *rest.Config {
 	own := rest.CopyConfig(config)
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	own.GroupVersion, own.APIPath = &version, "/apis"
@@ -65,7 +72,7 @@ func ConfigFor(config *rest.Config, version schema.GroupVersion) *rest.Config {
 }
 
 // Get reads an object from the API server, not from a cache.
-func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]byte) error) error {
+func (c *ObjectClient) Get(ctx context.Context, key types.NamespacedName, take func([]byte) error) error {
 	client, err := c.restClient()
 	if err != nil {
 		return err
@@ -82,7 +89,7 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]
 }
 
 // Patch sends a patch of an object, and passes the patched object to take.
-func (c *Client) Patch(
+func (c *ObjectClient) Patch(
 	ctx context.Context, key types.NamespacedName, p RawPatch, take func([]byte) error,
 ) error {
 	client, err := c.restClient()
@@ -107,7 +114,7 @@ func (c *Client) Patch(
 
 // restClient returns the REST client, and creates it with the first call. A failure is permanent: it concerns the
 // configuration.
-func (c *Client) restClient() (rest.Interface, error) {
+func (c *ObjectClient) restClient() (rest.Interface, error) {
 	client, err := c.requests()
 	if err != nil {
 		return nil, fmt.Errorf("making the client of %s: %w", c.resource, err)
@@ -116,7 +123,7 @@ func (c *Client) restClient() (rest.Interface, error) {
 }
 
 // forObject completes a request with the path of an object. An empty namespace stands for a cluster-scoped object.
-func (c *Client) forObject(request *rest.Request, key types.NamespacedName) *rest.Request {
+func (c *ObjectClient) forObject(request *rest.Request, key types.NamespacedName) *rest.Request {
 	return request.NamespaceIfScoped(key.Namespace, key.Namespace != "").Resource(c.resource.Resource).Name(key.Name)
 }
 

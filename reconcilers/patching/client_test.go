@@ -1,4 +1,4 @@
-package rawclient_test
+package patching_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // fakeServer is an API server that records the last request and always returns the same response.
@@ -68,24 +68,24 @@ var (
 
 // TestClient shows the requests of the client, and that warnings are passed on.
 func TestClient(t *testing.T) {
-	merge := rawclient.RawPatch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
-	ofStatus := rawclient.RawPatch{
+	merge := patching.RawPatch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
+	ofStatus := patching.RawPatch{
 		Type: types.JSONPatchType, Data: []byte(`[]`), Status: true, FieldManager: "me & you",
 	}
 	type key = types.NamespacedName
-	patch := func(r rawclient.RawPatch) func(*rawclient.Client, key, func([]byte) error) error {
-		return func(c *rawclient.Client, of key, take func([]byte) error) error {
+	patch := func(r patching.RawPatch) func(*patching.ObjectClient, key, func([]byte) error) error {
+		return func(c *patching.ObjectClient, of key, take func([]byte) error) error {
 			return c.Patch(t.Context(), of, r, take)
 		}
 	}
-	get := func(c *rawclient.Client, of key, take func([]byte) error) error {
+	get := func(c *patching.ObjectClient, of key, take func([]byte) error) error {
 		return c.Get(t.Context(), of, take)
 	}
 	tests := map[string]struct {
 		reason   string
 		resource schema.GroupVersionResource
 		of       key
-		send     func(*rawclient.Client, key, func([]byte) error) error
+		send     func(*patching.ObjectClient, key, func([]byte) error) error
 		want     string
 	}{
 		"Get": {
@@ -110,7 +110,7 @@ func TestClient(t *testing.T) {
 			config := &rest.Config{Host: "http://server", WarningHandlerWithContext: said}
 			// The formats of the configuration are ignored: the client always uses JSON.
 			config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/cbor"
-			client := rawclient.New(config, &http.Client{Transport: server}, tc.resource)
+			client := patching.NewObjectClient(config, &http.Client{Transport: server}, tc.resource)
 			var got string
 			err := tc.send(client, tc.of, func(text []byte) error { got = string(text); return nil })
 			if err != nil {
@@ -136,7 +136,7 @@ func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
 	server := &fakeServer{code: http.StatusOK, answer: textOf(`{}`), warning: "old"}
 	older := &ignoringHandler{}
 	for _, config := range []*rest.Config{{Host: "http://server", WarningHandler: older}, {Host: "http://server"}} {
-		client := rawclient.New(config, &http.Client{Transport: server}, pods)
+		client := patching.NewObjectClient(config, &http.Client{Transport: server}, pods)
 		taken := func([]byte) error { return nil }
 		if err := client.Get(logr.NewContext(t.Context(), log), objectKey, taken); err != nil {
 			t.Fatal(err)
@@ -173,12 +173,13 @@ func TestClientFails(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := rawclient.New(&rest.Config{Host: "http://server"}, &http.Client{Transport: &tc.server}, grants)
+			way := &http.Client{Transport: &tc.server}
+			c := patching.NewObjectClient(&rest.Config{Host: "http://server"}, way, grants)
 			refuse := func([]byte) error { return refusal }
 			if err := c.Get(t.Context(), objectKey, refuse); !tc.is(err) {
 				t.Errorf("%s: reading returned %v", tc.reason, err)
 			}
-			if err := c.Patch(t.Context(), objectKey, rawclient.RawPatch{Type: types.MergePatchType},
+			if err := c.Patch(t.Context(), objectKey, patching.RawPatch{Type: types.MergePatchType},
 				refuse); !tc.is(err) {
 				t.Errorf("%s: patching returned %v", tc.reason, err)
 			}
@@ -201,9 +202,9 @@ func TestAnswersAreClosed(t *testing.T) {
 	way := &http.Client{Transport: responder(func(r *http.Request) *http.Response {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}
 	})}
-	client := rawclient.New(&rest.Config{Host: "http://server"}, way, grants)
+	client := patching.NewObjectClient(&rest.Config{Host: "http://server"}, way, grants)
 	refuse := func([]byte) error { return errors.New("no") }
-	if err := client.Patch(t.Context(), objectKey, rawclient.RawPatch{Type: types.MergePatchType}, refuse); err == nil {
+	if err := client.Patch(t.Context(), objectKey, patching.RawPatch{Type: types.MergePatchType}, refuse); err == nil {
 		t.Error("the error of the callback is not returned")
 	}
 	if !body.closed {
@@ -227,9 +228,9 @@ func TestTimeout(t *testing.T) {
 				Body: io.NopCloser(strings.NewReader("")), Request: r,
 			}
 		})}
-		client := rawclient.New(&rest.Config{Host: "http://server", QPS: -1}, way, grants)
+		client := patching.NewObjectClient(&rest.Config{Host: "http://server", QPS: -1}, way, grants)
 		begun := time.Now()
-		err := client.Patch(t.Context(), objectKey, rawclient.RawPatch{Type: types.MergePatchType}, nil)
+		err := client.Patch(t.Context(), objectKey, patching.RawPatch{Type: types.MergePatchType}, nil)
 		if took := time.Since(begun); err == nil || took > 10*time.Second || asked < 2 {
 			t.Errorf("got %v after %s and %d attempts", err, took, asked)
 		}
@@ -238,9 +239,9 @@ func TestTimeout(t *testing.T) {
 
 // TestClientOfABadConfiguration shows that an invalid configuration is an error of each request.
 func TestClientOfABadConfiguration(t *testing.T) {
-	c := rawclient.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
+	c := patching.NewObjectClient(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
 	for _, err := range []error{c.Get(t.Context(), objectKey, nil),
-		c.Patch(t.Context(), objectKey, rawclient.RawPatch{}, nil)} {
+		c.Patch(t.Context(), objectKey, patching.RawPatch{}, nil)} {
 		if err == nil || !strings.Contains(err.Error(), "grants") {
 			t.Errorf("the error does not name the resource: %v", err)
 		}

@@ -1,4 +1,4 @@
-package shards_test
+package sharding_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 // limits reads the limits of a selector.
@@ -32,7 +32,7 @@ func TestRanges(t *testing.T) {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			end, held := new(big.Int), make([]int, count)
 			for i := range count {
-				r := shards.Range{Index: i, Count: count}
+				r := sharding.Range{Index: i, Count: count}
 				lower, upper := limits(t, r.Selector())
 				if lower.Cmp(end) != 0 || upper.Cmp(lower) <= 0 {
 					t.Fatalf("range %s is [%x, %x): it must begin at %x and not be empty", r, lower, upper, end)
@@ -69,16 +69,16 @@ func TestRanges(t *testing.T) {
 
 // TestWhole shows that the zero value does not restrict anything.
 func TestWhole(t *testing.T) {
-	var all shards.Range
+	var all sharding.Range
 	if all.Selector() != "" || !all.Contains("some") || all.String() != "" {
 		t.Errorf("the zero range has selector %q, name %q, contains an object: %t", all.Selector(), all.String(),
 			all.Contains("some"))
 	}
-	if ctx := shards.WithRange(t.Context(), all); shards.RangeOf(ctx) != all {
+	if ctx := sharding.WithRange(t.Context(), all); sharding.RangeOf(ctx) != all {
 		t.Error("a context without a range has one")
 	}
-	third := shards.Range{Index: 2, Count: 16}
-	if got := shards.RangeOf(shards.WithRange(t.Context(), third)); got != third || got.String() != "2/16" {
+	third := sharding.Range{Index: 2, Count: 16}
+	if got := sharding.RangeOf(sharding.WithRange(t.Context(), third)); got != third || got.String() != "2/16" {
 		t.Errorf("the range of the context is %q, want 2/16", got)
 	}
 }

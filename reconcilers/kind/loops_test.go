@@ -1,4 +1,4 @@
-package loops_test
+package kind_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // TestGuard shows when calls caused by own writes count as a loop, and how they are delayed.
@@ -59,7 +59,7 @@ func TestGuard(t *testing.T) {
 		}, map[string]bool{"a": true, "b": false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var g loops.Guard
+			var g kind.LoopGuard
 			now := start
 			for i, s := range tc.steps {
 				now = now.Add(s.after)

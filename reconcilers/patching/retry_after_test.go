@@ -1,4 +1,4 @@
-package transport_test
+package patching_test
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // newRefusingServer returns a server that refuses the first request with a delay.
-func newRefusingServer(code int, after, text string) sending {
+func newRefusingServer(code int, after, text string) transport.RoundTripFunc {
 	refused := false
 	return func(r *http.Request) (*http.Response, error) {
 		answer := &http.Response{
@@ -43,7 +43,7 @@ func TestRetryAfter(t *testing.T) {
 	const late, busy = 10 * time.Second, "too many requests"
 	tests := map[string]struct {
 		reason string
-		server sending
+		server transport.RoundTripFunc
 		limit  time.Duration // of the connection; a negative one disables it
 		wait   time.Duration // the time limit of the caller
 		took   time.Duration
@@ -75,13 +75,13 @@ func TestRetryAfter(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, tc.wait)
 				}
 				defer cancel()
-				client := rawclient.New(
+				client := patching.NewObjectClient(
 					&rest.Config{Host: "http://api", QPS: -1},
-					&http.Client{Transport: withLimits(tc.server, transport.RequestLimits{RequestTimeout: tc.limit})},
+					&http.Client{Transport: transport.RequestLimits{RequestTimeout: tc.limit}.WrapRoundTrip(tc.server)},
 					schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 				)
 				began := time.Now()
-				patch := rawclient.RawPatch{Type: types.MergePatchType, Data: []byte("{}")}
+				patch := patching.RawPatch{Type: types.MergePatchType, Data: []byte("{}")}
 				err := client.Patch(ctx, types.NamespacedName{Name: "one"}, patch, func([]byte) error { return nil })
 				if took := time.Since(began); took != tc.took {
 					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
