@@ -24,9 +24,8 @@ import (
 type exchange struct {
 	writer      *PatchWriter
 	target      Target
-	currentBody map[string]any       // the server's last answer, or the target's body
-	lazyBody    *jsontext.LazyObject // current with its text; nil if the text is unknown
-	remaining   Patch                // the part that is still to be written after a conflict
+	currentBody map[string]any // the server's last answer, or the target's body
+	remaining   Patch          // the part that is still to be written after a conflict
 	result      WriteResult
 }
 
@@ -195,27 +194,26 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		// The text is valid only during this call.
-		opened, body, err := decodeAnswer(text, x.lazyBody)
+		opened, body, err := decodeAnswer(text)
 		if err == nil {
 			err = confirmAnswer(body, seen.GetKind(), ObjectUID(x.target.Body))
 		}
 		if err == nil {
-			x.currentBody, x.lazyBody = body, opened
+			x.currentBody, x.result.Body, x.result.Answer = body, body, opened
 		}
 		return err
 	})
 	if err != nil {
 		return wrapFailure(err, r, describeObject(x.target.Body))
 	}
-	x.result.Body, x.result.Answer = x.currentBody, x.lazyBody
 	x.result.Versions = append(x.result.Versions, ResourceVersion(x.currentBody))
 	return nil
 }
 
 // decodeAnswer returns the object of an answer without its managed fields, which are a large part of it and are not
 // used.
-func decodeAnswer(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, map[string]any, error) {
-	opened, err := compact.OpenTrimmed(text, former)
+func decodeAnswer(text []byte) (*jsontext.LazyObject, map[string]any, error) {
+	opened, err := compact.OpenTrimmed(text)
 	if err != nil {
 		return nil, nil, err
 	}

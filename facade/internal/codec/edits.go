@@ -41,12 +41,11 @@ func (c *Codec[T]) EditTransform(
 	if err != nil || bytes.Equal(former, text) {
 		return nil, err
 	}
-	was := jsontext.New(former)
-	before, err := was.Value()
+	before, err := jsontext.DecodeObject(former)
 	if err != nil {
 		return nil, err
 	}
-	after, err := jsontext.NewAfter(text, was).Value() // equal parts are shared with the former value
+	after, err := jsontext.DecodeObject(text)
 	if err != nil {
 		return nil, err
 	}
