@@ -49,8 +49,8 @@ func ValidateKey(key string) error {
 		return fmt.Errorf("invalid annotation key %q: it has no prefix; use \"<prefix>/<name>\"", key)
 	}
 	if len(validation.IsQualifiedName(key)) > 0 {
-		return fmt.Errorf("invalid annotation key %q: use a domain name in lower case, a slash, and a name of at most 63 "+
-			`letters, digits, "-", "_", "." that begins and ends with a letter or digit`, key)
+		return fmt.Errorf("invalid annotation key %q: use a domain name in lower case, a slash, and a name of at most "+
+			`63 letters, digits, "-", "_", "." that begins and ends with a letter or digit`, key)
 	}
 	return nil
 }
@@ -78,8 +78,8 @@ func checkID(id string) error {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}
 	if len(validation.IsQualifiedName(name)) > 0 {
-		return errors.New("it cannot be an annotation: choose an id of letters, digits, \"-\", \"_\", \".\", \"/\" that " +
-			"begins and ends with a letter or digit")
+		return errors.New(`it cannot be an annotation: choose an id of letters, digits, "-", "_", ".", "/" ` +
+			"that begins and ends with a letter or digit")
 	}
 	return nil
 }

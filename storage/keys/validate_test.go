@@ -42,7 +42,9 @@ func TestValidateID(t *testing.T) {
 		"Lambda":      {reason: "a colon is an error", id: "lambda:/srv/app.py:12", want: "cannot be an annotation"},
 		"Space":       {reason: "a space is an error", id: "my fn", want: "cannot be an annotation"},
 		"Letter":      {reason: "a character outside of ASCII is an error", id: "über", want: "cannot be an annotation"},
-		"Underscored": {reason: "an underscore at the beginning is an error", id: "_private", want: "begins and ends"},
+		"Underscored": {
+			reason: "an underscore at the beginning is an error", id: "_private", want: "begins and ends",
+		},
 		"EndsWithSign": {
 			reason: "an id whose key ends with an underscore is an error", id: "Class.<lambda>",
 			want: "begins and ends",
