@@ -117,8 +117,7 @@ func foldTransforms(body, merge map[string]any, transforms []Transform) (map[str
 	if err != nil {
 		return nil, err
 	}
-	change, _ := MergeDiff(merged, after)
-	return composeMerges(body, merge, change), nil
+	return composeMerges(body, merge, MergeDiff(merged, after)), nil
 }
 
 // sendMerge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the
@@ -138,7 +137,11 @@ func (x *exchange) sendMerge(
 		guards["resourceVersion"] = version
 	}
 	before := x.currentBody
-	proceed, err = x.sendTolerantly(ctx, request{isStatus: status, payload: withMetadata(payload, guards)})
+	guarded := payload
+	if len(guards) > 0 {
+		guarded = applyMerge(payload, map[string]any{"metadata": guards})
+	}
+	proceed, err = x.sendTolerantly(ctx, request{isStatus: status, payload: guarded})
 	// A refused status was not written, so the answer says nothing about its fields.
 	if proceed && (!status || x.result.StatusRefusal == nil) {
 		x.result.RestoredFields = append(x.result.RestoredFields, restoredFields(payload, before, x.currentBody)...)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -48,15 +48,7 @@ func sameObject(a, b map[string]any) bool {
 // describeObject returns the API version, kind and key of the object for errors.
 func describeObject(body map[string]any) string {
 	object := &unstructured.Unstructured{Object: body}
-	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), trimmedKey(object))
-}
-
-// trimmedKey returns the key without the slash that cluster-scoped objects would have.
-func trimmedKey(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetName()
-	}
-	return client.ObjectKeyFromObject(object).String()
+	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), cache.MetaObjectToName(object))
 }
 
 // releasesFinalizers reports whether the merge-patch removes finalizers from an object that is being deleted. A

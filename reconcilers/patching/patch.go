@@ -242,23 +242,6 @@ func hasList(value any) bool {
 	return false
 }
 
-// withMetadata returns the merge-patch with additional fields in its metadata. It does not modify the patch, and
-// returns the patch itself if there are no fields.
-func withMetadata(merge, fields map[string]any) map[string]any {
-	if len(fields) == 0 {
-		return merge
-	}
-	metadata := map[string]any{}
-	if held, ok := merge["metadata"].(map[string]any); ok {
-		maps.Copy(metadata, held)
-	}
-	maps.Copy(metadata, fields)
-	out := map[string]any{}
-	maps.Copy(out, merge)
-	out["metadata"] = metadata
-	return out
-}
-
 // splitMerge separates the status from the rest of a merge-patch. A null status is present, because it is a removal.
 func splitMerge(merge map[string]any) (status any, present bool, rest map[string]any) {
 	status, present = merge["status"]
