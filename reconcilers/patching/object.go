@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -90,23 +91,16 @@ func BlockDeletion(name string) Transform {
 // removes the list, and then the metadata if that becomes empty.
 func AllowDeletion(name string) Transform {
 	return func(body map[string]any) error {
-		metadata, ok := body["metadata"].(map[string]any)
-		if !ok {
+		list := finalizersOf(body)
+		if list == nil {
 			return nil
 		}
-		if _, ok := metadata["finalizers"].([]any); !ok {
-			return nil
-		}
-		left := slices.DeleteFunc(slices.Clone(finalizersOf(body)), func(item any) bool { return item == any(name) })
+		left := slices.DeleteFunc(slices.Clone(list), func(item any) bool { return item == any(name) })
 		if len(left) == 0 {
-			delete(metadata, "finalizers")
-			if len(metadata) == 0 {
-				delete(body, "metadata")
-			}
+			storage.DropValue(body, finalizersPath)
 			return nil
 		}
-		metadata["finalizers"] = left
-		return nil
+		return storage.PutValue(body, finalizersPath, left)
 	}
 }
 
