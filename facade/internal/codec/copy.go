@@ -11,26 +11,30 @@ import (
 )
 
 // DeepCopy returns a copy that shares no modifiable state with the value. The exception are values with unexported
-// fields, such as clients and locks, which are shared: see [IsCompletelyCopied]. Kubernetes objects and quantities copy
+// fields, such as clients and locks, which are shared. Kubernetes objects and quantities copy
 // themselves. Cycles are preserved. Common copy libraries clone unexported state with package unsafe, which is wrong
 // for locks.
 func DeepCopy[T any](value T) T {
 	if isFlatType(reflect.TypeFor[T]()) {
 		return value
 	}
-	return copyDeep(value)
+	copied, _ := copyDeep(value)
+	return copied
 }
 
-// copyDeep is a separate function because its argument escapes to the heap, which that of DeepCopy then need not.
-func copyDeep[T any](value T) T {
-	copied, _ := new(copier).copyValue(reflect.ValueOf(&value).Elem()).Interface().(T)
-	return copied
+// copyDeep also reports whether the copy is complete: it shares no values with unexported fields. It is a separate
+// function because its argument escapes to the heap, which that of DeepCopy then need not.
+func copyDeep[T any](value T) (copied T, isComplete bool) {
+	c := &copier{}
+	copied, _ = c.copyValue(reflect.ValueOf(&value).Elem()).Interface().(T)
+	return copied, !c.hasShared
 }
 
 // copier copies one value. Few values contain cycles, so the copier remembers visited parts only after many of them.
 // From then on, a visited part gets the same copy, which ends a cycle. Parts that are shared within a small value are
 // copied several times, which is correct but not minimal.
 type copier struct {
+	hasShared bool // a value with unexported fields was not copied
 	partCount int
 	copies    map[reference]reflect.Value
 }
@@ -100,6 +104,7 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 		copied = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 	// A pointer to such a struct is shared, unless the type has a deep copy of its own.
 	case hasPrivateState(elem) || elem == quantityType:
+		c.hasShared = c.hasShared || elem != quantityType
 		return copyItself(v)
 	default:
 		// Convert handles named pointer types.
@@ -154,6 +159,7 @@ func (c *copier) copyParts(into, v reflect.Value) {
 		into.Set(copyItself(v))
 	// The shallow copy in the target is kept.
 	case hasPrivateState(v.Type()):
+		c.hasShared = true
 	default:
 		for i := range v.NumField() {
 			// The target has copies of flat fields already.
@@ -194,29 +200,6 @@ var (
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	timeType     = reflect.TypeFor[time.Time]()
 )
-
-// IsCompletelyCopied reports whether DeepCopy copies values of the type completely: the type has no part with
-// unexported state.
-func IsCompletelyCopied(typ reflect.Type) bool { return isComplete(typ, map[reflect.Type]bool{}) }
-
-// isComplete skips the types in met: a recursive type refers to itself.
-func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
-	// A type that is being examined counts as complete, so that the recursion ends.
-	if met[typ] || typ == quantityType {
-		return true
-	}
-	met[typ] = true
-	switch typ.Kind() {
-	// Interfaces count as complete: the type of their values is not known here.
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array:
-		return isComplete(typ.Elem(), met)
-	case reflect.Struct:
-		return typ == timeType || !hasPrivateState(typ) &&
-			!hasField(typ, func(field reflect.StructField) bool { return !isComplete(field.Type, met) })
-	default:
-		return true
-	}
-}
 
 // The caches of [isFlatType] and [hasPrivateState]. Reflection on each copy would be slow.
 var flatTypes, privateTypes sync.Map
