@@ -53,24 +53,6 @@ func valueDiff(held, fresh any) (value any, differs bool) {
 	}
 }
 
-// applyMerge returns the result of the merge-patch for the value. It does not modify either of them.
-func applyMerge(value any, merge map[string]any) map[string]any {
-	held, _ := value.(map[string]any)
-	out := make(map[string]any, len(held)+len(merge))
-	maps.Copy(out, held)
-	for key, change := range merge {
-		switch change := change.(type) {
-		case nil:
-			delete(out, key)
-		case map[string]any:
-			out[key] = applyMerge(out[key], change)
-		default:
-			out[key] = change
-		}
-	}
-	return out
-}
-
 // composeMerges returns one merge-patch with the effect of the first and then of the second on the body. It keeps
 // values that the body already has, because the server's body may differ from this one.
 func composeMerges(body any, first, second map[string]any) map[string]any {

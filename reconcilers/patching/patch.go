@@ -116,6 +116,24 @@ func (p *Patch) ApplyTo(body map[string]any) (map[string]any, error) {
 	return applyTransforms(merged, p.Transforms)
 }
 
+// applyMerge returns the result of the merge-patch for the value. It does not modify either of them.
+func applyMerge(value any, merge map[string]any) map[string]any {
+	held, _ := value.(map[string]any)
+	out := make(map[string]any, len(held)+len(merge))
+	maps.Copy(out, held)
+	for key, change := range merge {
+		switch change := change.(type) {
+		case nil:
+			delete(out, key)
+		case map[string]any:
+			out[key] = applyMerge(out[key], change)
+		default:
+			out[key] = change
+		}
+	}
+	return out
+}
+
 // applyTransforms returns the body after the transformations. Users' functions can write anywhere, so they get a deep
 // copy.
 func applyTransforms(body map[string]any, transforms []Transform) (map[string]any, error) {
