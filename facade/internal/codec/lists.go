@@ -92,8 +92,8 @@ func isNested(value any) bool {
 }
 
 // hiddenFields returns the paths of fields that a raw value has and its Go type does not. Before is the value after the
-// round trip through the type. A field that only the encoding omits, such as a zero, is not hidden. A value that does not
-// fit into its field is. The paths have no indices of lists.
+// round trip through the type. A field that only the encoding omits, such as a zero, is not hidden. A value that does
+// not fit into its field is. The paths have no indices of lists.
 func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []diff.Path) {
 	switch raw := raw.(type) {
 	case map[string]any:
