@@ -195,6 +195,7 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 	asked := rawclient.RawPatch{
 		Type: types.MergePatchType, Data: data, Status: r.isStatus, FieldManager: x.writer.FieldManager,
 	}
+	var answer *jsontext.LazyObject
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		// The text is valid only during this call.
 		opened, body, err := decodeAnswer(text)
@@ -202,13 +203,14 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 			err = confirmAnswer(body, seen.GetKind(), ObjectUID(x.target.Body))
 		}
 		if err == nil {
-			x.currentBody, x.result.Body, x.result.Answer = body, body, opened
+			x.currentBody, answer = body, opened
 		}
 		return err
 	})
 	if err != nil {
 		return wrapFailure(err, r, describeObject(x.target.Body))
 	}
+	x.result.Body, x.result.Answer = x.currentBody, answer
 	x.result.Versions = append(x.result.Versions, ResourceVersion(x.currentBody))
 	return nil
 }
