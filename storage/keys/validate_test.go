@@ -39,9 +39,9 @@ func TestValidateID(t *testing.T) {
 			reason: "a control character is an error, even behind the cut",
 			id:     strings.Repeat("x", 64) + "\n", want: "control",
 		},
-		"Lambda":      {reason: "a colon is an error", id: "lambda:/srv/app.py:12", want: "cannot be an annotation"},
-		"Space":       {reason: "a space is an error", id: "my fn", want: "cannot be an annotation"},
-		"Letter":      {reason: "a character outside of ASCII is an error", id: "über", want: "an annotation"},
+		"Lambda": {reason: "a colon is an error", id: "lambda:/srv/app.py:12", want: "cannot be an annotation"},
+		"Space":  {reason: "a space is an error", id: "my fn", want: "cannot be an annotation"},
+		"Letter": {reason: "a character outside of ASCII is an error", id: "über", want: "an annotation"},
 		"Underscored": {
 			reason: "an underscore at the beginning is an error", id: "_private", want: "begins and ends",
 		},

@@ -52,7 +52,7 @@ type Record struct {
 	// [Record.Equal] ignores them.
 	Unknown map[string]any
 
-	absentKeys keySet // the keys that were absent, not null, when the record was read
+	absentKeys uint16 // the keys that were absent, not null, when the record was read: one bit for each of recordFields
 	foreign    bool   // the record was read in a form that this package does not write
 }
 
@@ -68,14 +68,6 @@ type Wait struct {
 // spelling, or, in an annotation, with unknown keys. A continued handler writes such a record again, as Kopf does, even
 // if its content did not change.
 func (r Record) IsForeign() bool { return r.foreign }
-
-// keySet is a set of indices into the list of fields, with one bit for each field.
-type keySet uint16
-
-// hasField reports whether the set has the field at this index.
-func (s keySet) hasField(place int) bool {
-	return s&(1<<place) != 0
-}
 
 // recordField is a key of a record. The function in returns a pointer to the struct field, whose type decides how the
 // value is encoded.
@@ -106,7 +98,7 @@ const kopfFieldCount = 9
 
 // omitsField reports whether a field without a value is omitted instead of written as a null.
 func (r Record) omitsField(place int) bool {
-	return r.absentKeys.hasField(place) || place >= kopfFieldCount
+	return r.absentKeys&(1<<place) != 0 || place >= kopfFieldCount
 }
 
 // Equal reports whether two records have the same content, so that one need not be stored in place of the other. Times
