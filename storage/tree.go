@@ -97,12 +97,8 @@ func withoutFalsy(tree map[string]any, key string) map[string]any {
 
 // withoutKey returns a copy of the tree without the key.
 func withoutKey(tree map[string]any, key string) map[string]any {
-	remaining := make(map[string]any, len(tree))
-	for name, value := range tree {
-		if name != key {
-			remaining[name] = value
-		}
-	}
+	remaining := maps.Clone(tree)
+	delete(remaining, key)
 	return remaining
 }
 
@@ -125,4 +121,20 @@ func isFalsy(value any) bool {
 		return len(value) == 0
 	}
 	return false
+}
+
+// WithoutNulls returns a copy of the tree without keys whose value is null, at any depth, but not within lists. A null
+// means the same as an absent key.
+func WithoutNulls(tree map[string]any) map[string]any {
+	remaining := make(map[string]any, len(tree))
+	for key, value := range tree {
+		switch value := value.(type) {
+		case nil:
+		case map[string]any:
+			remaining[key] = WithoutNulls(value)
+		default:
+			remaining[key] = value
+		}
+	}
+	return remaining
 }

@@ -88,8 +88,8 @@ func (c *cluster) writtenPatches() (now, all map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	after := withoutSystemFields(c.storedBody())
-	now, _ = patching.MergeDiff(c.bodyBeforeCall, after)
-	all, _ = patching.MergeDiff(c.original, after)
+	now = patching.MergeDiff(c.bodyBeforeCall, after)
+	all = patching.MergeDiff(c.original, after)
 	return now, all
 }
 

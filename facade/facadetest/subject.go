@@ -144,7 +144,7 @@ func (s *subject[T]) withoutAddedFields(text []byte) T {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &after); err != nil {
 		panicMisuse("the written value is not an object: %v", err)
 	}
-	merge, _ := patching.MergeDiff(s.bodyAsStored(), after)
+	merge := patching.MergeDiff(s.bodyAsStored(), after)
 	return s.withMergePatch(merge)
 }
 

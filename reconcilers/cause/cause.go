@@ -197,12 +197,7 @@ func isDeleting(body map[string]any) bool {
 func hasFinalizer(body map[string]any, name string) bool {
 	v, _ := diff.ResolvePath(body, diff.Path{"metadata", "finalizers"})
 	list, _ := v.([]any)
-	for _, item := range list {
-		if item == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, any(name))
 }
 
 // New builds the essence of the present object. It omits extra fields whose path leads through a list or a scalar; Kopf

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -16,8 +17,6 @@ import (
 const (
 	// singleDigestKey is the only key of an essence that is stored as a single digest.
 	singleDigestKey = "$digest"
-	// legacyKey marks a single digest of a former format, without a secret key. It is still read, never written.
-	legacyKey = "$sha256"
 	// digestPathsKey lists the paths under which all values of an essence are digests.
 	digestPathsKey = "$digests"
 )
@@ -95,7 +94,7 @@ func EssenceFingerprint(stored diffbase.Essence) (string, error) {
 		return "", nil
 	}
 	// Encoded maps have sorted keys, so equal essences have equal texts.
-	raw, err := json.Marshal(canonicalValue(withoutNulls(stored)))
+	raw, err := json.Marshal(canonicalValue(storage.WithoutNulls(stored)))
 	if err != nil {
 		return "", fmt.Errorf("encoding the last-handled configuration for its fingerprint: %w", err)
 	}
@@ -112,20 +111,4 @@ func (c *Cause) ChangeFingerprint() string {
 		text = err.Error()
 	}
 	return string(c.Reason) + " " + text
-}
-
-// withoutNulls returns the mapping without keys whose value is null, at any depth. A null means the same as an absent
-// key.
-func withoutNulls(mapping map[string]any) map[string]any {
-	remaining := make(map[string]any, len(mapping))
-	for key, value := range mapping {
-		switch value := value.(type) {
-		case nil:
-		case map[string]any:
-			remaining[key] = withoutNulls(value)
-		default:
-			remaining[key] = value
-		}
-	}
-	return remaining
 }

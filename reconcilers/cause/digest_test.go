@@ -134,7 +134,6 @@ func TestRecall(t *testing.T) {
 	secret := cause.Redaction{Paths: []diff.Path{{"spec", "a"}}}
 	present := diffbase.Essence{"spec": object{"a": int64(1), "b": "x"}}
 	_, stored := forms(t, secret, present)
-	former := diffbase.Essence{"$sha256": "62008b1f63d4abbfcde062ff4e77a14cca447aeac4c0b7aab6669c80acc82642"}
 	tests := map[string]struct {
 		reason                   string
 		redaction                cause.Redaction
@@ -188,14 +187,6 @@ func TestRecall(t *testing.T) {
 			present: diffbase.Essence{"spec": math.Inf(1)}, wantOld: diffbase.Essence{},
 			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: math.Inf(1)}},
 		},
-		"Former": {
-			reason: "the former digest format is read", stored: former, present: diffbase.Essence{"spec": "x"},
-			wantOld: diffbase.Essence{"spec": "x"},
-		},
-		"FormerChanged": {reason: "a change since an earlier version is detected", stored: former,
-			present:  diffbase.Essence{"spec": "y"},
-			wantOld:  diffbase.Essence{},
-			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
 		"Users": {
 			reason: "a key with the name of the digests but another type belongs to the user",
 			stored: diffbase.Essence{"$digests": []any{"a"}}, present: present,

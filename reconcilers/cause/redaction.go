@@ -1,9 +1,6 @@
 package cause
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -254,17 +251,8 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 	if len(stored) != 1 {
 		return false, false
 	}
-	if digest, ok := stored[singleDigestKey].(string); ok {
-		return true, d.matchesValue(digest, nil, present)
-	}
-	digest, ok := stored[legacyKey].(string)
-	if !ok {
-		return false, false
-	}
-	// The former format: the plain digest of the JSON text.
-	raw, err := json.Marshal(present)
-	sum := sha256.Sum256(raw)
-	return true, err == nil && hex.EncodeToString(sum[:]) == digest
+	digest, whole := stored[singleDigestKey].(string)
+	return whole, whole && d.matchesValue(digest, nil, present)
 }
 
 // sealedPaths returns the paths of the digests in a stored essence. If the list does not have the expected form, it is

@@ -83,7 +83,7 @@ func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDec
 		return err
 	}
 	o.removeTouch(ctx, &patch)
-	target := patching.Target{Body: o.body, LazyBody: o.lazyBody, StopIfStatusRefused: statusDecides}
+	target := patching.Target{Body: o.body, StopIfStatusRefused: statusDecides}
 	result, err := o.handling.WritePatch(ctx, "", target, patch)
 	o.memory.isLastWriteUncertain = isWriteUncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {

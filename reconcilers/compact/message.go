@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -148,4 +151,84 @@ func (m *message) MetadataJSON() ([]byte, error) {
 		m.metadata, m.err = json.Marshal(&object)
 	})
 	return m.metadata, m.err
+}
+
+// MessageKind is a kind whose objects have a protobuf form, such as the kinds that are built into Kubernetes.
+type MessageKind struct {
+	goType reflect.Type // the struct of its objects
+	gvk    schema.GroupVersionKind
+}
+
+// protobufObject is implemented by the Go types of such kinds.
+type protobufObject interface {
+	runtime.Object
+	Unmarshal(message []byte) error
+}
+
+// KindOf returns the kind if it is in the scheme and its objects have a protobuf form with the layout of Kubernetes.
+// Otherwise, it returns nil.
+func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *MessageKind {
+	object, err := scheme.New(of)
+	if err != nil {
+		return nil
+	}
+	if _, is := object.(protobufObject); !is {
+		return nil
+	}
+	// A user's type that embeds a type of Kubernetes inherits its methods, which ignore the additional fields. So the
+	// metadata must be a direct field with the usual tag.
+	typ := reflect.TypeOf(object).Elem()
+	if typ.Kind() != reflect.Struct || !hasTaggedField(typ, reflect.TypeFor[metav1.ObjectMeta](), "bytes,1,") {
+		return nil
+	}
+	return &MessageKind{goType: typ, gvk: of}
+}
+
+// hasTaggedField reports whether the type itself declares this field, with a protobuf tag that has the prefix tag.
+func hasTaggedField(typ, field reflect.Type, tag string) bool {
+	found, is := typ.FieldByName(field.Name())
+	return is && len(found.Index) == 1 && found.Type == field && strings.HasPrefix(found.Tag.Get("protobuf"), tag)
+}
+
+// MatchesType reports whether a Go type, or a pointer to it, is the type of the kind's objects. It is false for a nil
+// kind.
+func (k *MessageKind) MatchesType(typ reflect.Type) bool {
+	if k == nil || typ == nil {
+		return false
+	}
+	return typ == k.goType || typ.Kind() == reflect.Pointer && typ.Elem() == k.goType
+}
+
+// GroupVersionKind returns the API version and name of the kind.
+func (k *MessageKind) GroupVersionKind() schema.GroupVersionKind { return k.gvk }
+
+// MessageField is one field of a protobuf message. Its slices are parts of the message.
+type MessageField struct {
+	Number protowire.Number
+	// Value is the content of strings, bytes and nested messages. It is nil for other types.
+	Value []byte
+	// Encoded is the complete field with its tag.
+	Encoded []byte
+}
+
+// EachField calls show for every field of a protobuf message in their order. It returns false where the message is
+// malformed, and stops there. It does not check the values of fields.
+func EachField(message []byte, show func(MessageField)) (whole bool) {
+	for len(message) > 0 {
+		number, wire, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return false
+		}
+		size := protowire.ConsumeFieldValue(number, wire, message[tag:])
+		if size < 0 {
+			return false
+		}
+		f := MessageField{Number: number, Encoded: message[:tag+size]}
+		if wire == protowire.BytesType {
+			f.Value, _ = protowire.ConsumeBytes(message[tag:])
+		}
+		show(f)
+		message = message[tag+size:]
+	}
+	return true
 }

@@ -103,7 +103,7 @@ func TestObjects(t *testing.T) {
 			if string(kept) != tc.want || err != nil {
 				t.Errorf("%s: %v, kept\n%s, want\n%s", tc.reason, err, kept, tc.want)
 			}
-			trimmed, err := compact.OpenTrimmed([]byte(tc.text), nil)
+			trimmed, err := compact.OpenTrimmed([]byte(tc.text))
 			if tc.typ.Kind == "" && (err != nil || string(trimmed.Text()) != tc.want) {
 				t.Errorf("%s: %v, trimmed\n%s, want\n%s", tc.reason, err, trimmed.Text(), tc.want)
 			}
@@ -141,7 +141,7 @@ func TestMalformedObjects(t *testing.T) {
 		if _, err := compact.New([]byte(text), metav1.TypeMeta{}); err == nil {
 			t.Errorf("%s was accepted as an object", text)
 		}
-		if _, err := compact.OpenTrimmed([]byte(text), nil); err == nil {
+		if _, err := compact.OpenTrimmed([]byte(text)); err == nil {
 			t.Errorf("%s was accepted as an object", text)
 		}
 	}

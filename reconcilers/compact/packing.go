@@ -104,14 +104,14 @@ func New(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 }
 
 // OpenTrimmed returns an opened object without its managed fields, for a caller that does not cache it. The text can be
-// reused afterwards. The former state may be nil: see [jsontext.NewAfter].
-func OpenTrimmed(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, error) {
+// reused afterwards.
+func OpenTrimmed(text []byte) (*jsontext.LazyObject, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	if _, err := s.takeText(text, metav1.TypeMeta{}); err != nil {
 		return nil, err
 	}
-	return jsontext.NewAfter(slices.Clone(s.text), former), nil
+	return jsontext.New(slices.Clone(s.text)), nil
 }
 
 // takeText copies the text of an object without its managed fields into the scratch. It returns an object that has only

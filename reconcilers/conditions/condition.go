@@ -6,9 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
 // The limits of metav1.Condition in its schema, in bytes. The API server counts characters, so a limit in bytes is
@@ -166,14 +167,8 @@ func hasType(conditionType string) func(item any) bool {
 
 // shortenText cuts a text to a number of bytes, at the boundary of a character.
 func shortenText(text string, limit int) string {
-	const mark = "…"
 	if len(text) <= limit {
 		return text
 	}
-	// Do not cut within a character: the API server only accepts valid UTF-8.
-	end := limit - len(mark)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
+	return storage.CutText(text, limit-len("…"))
 }

@@ -15,7 +15,7 @@ func BenchmarkMergeDiff(b *testing.B) {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if merge, _ := patching.MergeDiff(before, after); (merge == nil) != (name == "Equal") {
+					if merge := patching.MergeDiff(before, after); (merge == nil) != (name == "Equal") {
 						b.Fatalf("got %v", merge)
 					}
 				}

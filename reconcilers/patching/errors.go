@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +42,7 @@ func classifyError(err error) error {
 	case !apierrors.IsInvalid(err):
 		return nil
 	// The API server reports a different uid in the patch as an invalid field: the uid is immutable.
-	case namesField(statusCauses(err), "metadata.uid"):
+	case slices.ContainsFunc(statusCauses(err), func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" }):
 		return ErrReplaced
 	default:
 		return ErrRefused
@@ -65,16 +66,6 @@ func unclassifiedError(err error) error {
 		return answer
 	}
 	return err
-}
-
-// namesField reports whether a cause names this field.
-func namesField(causes []metav1.StatusCause, field string) bool {
-	for _, cause := range causes {
-		if cause.Field == field {
-			return true
-		}
-	}
-	return false
 }
 
 // IsTooLarge reports whether the object or the patch exceeds a limit of the API server or of its database. This is a

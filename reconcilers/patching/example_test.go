@@ -44,8 +44,8 @@ func ExampleMergeDiff() {
 	before := map[string]any{"spec": map[string]any{"size": int64(1), "hosts": []any{"a"}, "owner": "ann"}}
 	after := map[string]any{"spec": map[string]any{"size": int64(1), "hosts": []any{"a", "b"}}}
 
-	merge, touchesList := patching.MergeDiff(before, after)
+	merge := patching.MergeDiff(before, after)
 	text, _ := json.Marshal(merge)
-	fmt.Println(string(text), touchesList)
-	// Output: {"spec":{"hosts":["a","b"],"owner":null}} true
+	fmt.Println(string(text))
+	// Output: {"spec":{"hosts":["a","b"],"owner":null}}
 }

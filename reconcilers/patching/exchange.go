@@ -23,9 +23,8 @@ import (
 type exchange struct {
 	writer      *PatchWriter
 	target      Target
-	currentBody map[string]any       // the server's last answer, or the target's body
-	lazyBody    *jsontext.LazyObject // current with its text; nil if the text is unknown
-	remaining   Patch                // the part that is still to be written after a conflict
+	currentBody map[string]any // the server's last answer, or the target's body
+	remaining   Patch          // the part that is still to be written after a conflict
 	result      WriteResult
 }
 
@@ -117,8 +116,7 @@ func foldTransforms(body, merge map[string]any, transforms []Transform) (map[str
 	if err != nil {
 		return nil, err
 	}
-	change, _ := MergeDiff(merged, after)
-	return composeMerges(body, merge, change), nil
+	return composeMerges(body, merge, MergeDiff(merged, after)), nil
 }
 
 // sendMerge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the
@@ -138,7 +136,11 @@ func (x *exchange) sendMerge(
 		guards["resourceVersion"] = version
 	}
 	before := x.currentBody
-	proceed, err = x.sendTolerantly(ctx, request{isStatus: status, payload: withMetadata(payload, guards)})
+	guarded := payload
+	if len(guards) > 0 {
+		guarded = applyMerge(payload, map[string]any{"metadata": guards})
+	}
+	proceed, err = x.sendTolerantly(ctx, request{isStatus: status, payload: guarded})
 	// A refused status was not written, so the answer says nothing about its fields.
 	if proceed && (!status || x.result.StatusRefusal == nil) {
 		x.result.RestoredFields = append(x.result.RestoredFields, restoredFields(payload, before, x.currentBody)...)
@@ -192,29 +194,30 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 	asked := RawPatch{
 		Type: types.MergePatchType, Data: data, Status: r.isStatus, FieldManager: x.writer.FieldManager,
 	}
+	var answer *jsontext.LazyObject
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		// The text is valid only during this call.
-		opened, body, err := decodeAnswer(text, x.lazyBody)
+		opened, body, err := decodeAnswer(text)
 		if err == nil {
 			err = confirmAnswer(body, seen.GetKind(), ObjectUID(x.target.Body))
 		}
 		if err == nil {
-			x.currentBody, x.lazyBody = body, opened
+			x.currentBody, answer = body, opened
 		}
 		return err
 	})
 	if err != nil {
 		return wrapFailure(err, r, describeObject(x.target.Body))
 	}
-	x.result.Body, x.result.Answer = x.currentBody, x.lazyBody
+	x.result.Body, x.result.Answer = x.currentBody, answer
 	x.result.Versions = append(x.result.Versions, ResourceVersion(x.currentBody))
 	return nil
 }
 
 // decodeAnswer returns the object of an answer without its managed fields, which are a large part of it and are not
 // used.
-func decodeAnswer(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, map[string]any, error) {
-	opened, err := compact.OpenTrimmed(text, former)
+func decodeAnswer(text []byte) (*jsontext.LazyObject, map[string]any, error) {
+	opened, err := compact.OpenTrimmed(text)
 	if err != nil {
 		return nil, nil, err
 	}

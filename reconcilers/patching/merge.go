@@ -3,6 +3,7 @@ package patching
 import (
 	"maps"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -12,80 +13,44 @@ import (
 // A merge-patch cannot set a null. So a key with a null counts as absent, except inside of lists; the API server drops
 // most nulls, too.
 //
-// Lists are replaced as a whole. A patch that adds, replaces or removes a list, at any depth, can undo the changes of
-// others to that list. In this case touchesList is true, and the patch must be guarded by the resource version.
-func MergeDiff(before, after map[string]any) (merge map[string]any, touchesList bool) {
+// Lists are replaced as a whole.
+func MergeDiff(before, after map[string]any) (merge map[string]any) {
 	// The patch is allocated only if there is a difference.
-	set := func(key string, value any, lists bool) {
+	set := func(key string, value any) {
 		if merge == nil {
 			merge = map[string]any{}
 		}
 		merge[key] = value
-		touchesList = touchesList || lists
 	}
 	for key, fresh := range after {
-		if value, lists, differs := valueDiff(before[key], fresh); differs {
-			set(key, value, lists)
+		if value, differs := valueDiff(before[key], fresh); differs {
+			set(key, value)
 		}
 	}
 	for key, held := range before {
 		if _, kept := after[key]; !kept && held != nil {
-			set(key, nil, hasList(held))
+			set(key, nil)
 		}
 	}
-	return merge, touchesList
+	return merge
 }
 
 // valueDiff returns the merge-patch for one key. An absent value is nil.
-func valueDiff(held, fresh any) (value any, lists, differs bool) {
+func valueDiff(held, fresh any) (value any, differs bool) {
 	into, isMapping := fresh.(map[string]any)
 	from, wasMapping := held.(map[string]any)
 	switch {
 	case isMapping && wasMapping:
-		merge, lists := MergeDiff(from, into)
-		return merge, lists, merge != nil
+		merge := MergeDiff(from, into)
+		return merge, merge != nil
 	case isMapping:
-		return withoutNulls(into), hasList(held) || hasList(into), true
+		// A null in the patch would remove a key.
+		return storage.WithoutNulls(into), true
 	case fresh == nil:
-		return nil, hasList(held), held != nil
-	case diff.Equal(held, fresh):
-		return nil, false, false
+		return nil, held != nil
 	default:
-		return fresh, hasList(held) || hasList(fresh), true
+		return fresh, !diff.Equal(held, fresh)
 	}
-}
-
-// withoutNulls returns a merge-patch that creates a subtree. A null in it would remove a key instead.
-func withoutNulls(subtree map[string]any) map[string]any {
-	out := make(map[string]any, len(subtree))
-	for key, value := range subtree {
-		switch value := value.(type) {
-		case nil:
-		case map[string]any:
-			out[key] = withoutNulls(value)
-		default:
-			out[key] = value
-		}
-	}
-	return out
-}
-
-// applyMerge returns the result of the merge-patch for the value. It does not modify either of them.
-func applyMerge(value any, merge map[string]any) map[string]any {
-	held, _ := value.(map[string]any)
-	out := make(map[string]any, len(held)+len(merge))
-	maps.Copy(out, held)
-	for key, change := range merge {
-		switch change := change.(type) {
-		case nil:
-			delete(out, key)
-		case map[string]any:
-			out[key] = applyMerge(out[key], change)
-		default:
-			out[key] = change
-		}
-	}
-	return out
 }
 
 // composeMerges returns one merge-patch with the effect of the first and then of the second on the body. It keeps

@@ -6,8 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -48,15 +49,7 @@ func sameObject(a, b map[string]any) bool {
 // describeObject returns the API version, kind and key of the object for errors.
 func describeObject(body map[string]any) string {
 	object := &unstructured.Unstructured{Object: body}
-	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), trimmedKey(object))
-}
-
-// trimmedKey returns the key without the slash that cluster-scoped objects would have.
-func trimmedKey(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetName()
-	}
-	return client.ObjectKeyFromObject(object).String()
+	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), cache.MetaObjectToName(object))
 }
 
 // releasesFinalizers reports whether the merge-patch removes finalizers from an object that is being deleted. A
@@ -98,23 +91,16 @@ func BlockDeletion(name string) Transform {
 // removes the list, and then the metadata if that becomes empty.
 func AllowDeletion(name string) Transform {
 	return func(body map[string]any) error {
-		metadata, ok := body["metadata"].(map[string]any)
-		if !ok {
+		list := finalizersOf(body)
+		if list == nil {
 			return nil
 		}
-		if _, ok := metadata["finalizers"].([]any); !ok {
-			return nil
-		}
-		left := slices.DeleteFunc(slices.Clone(finalizersOf(body)), func(item any) bool { return item == any(name) })
+		left := slices.DeleteFunc(slices.Clone(list), func(item any) bool { return item == any(name) })
 		if len(left) == 0 {
-			delete(metadata, "finalizers")
-			if len(metadata) == 0 {
-				delete(body, "metadata")
-			}
+			storage.DropValue(body, finalizersPath)
 			return nil
 		}
-		metadata["finalizers"] = left
-		return nil
+		return storage.PutValue(body, finalizersPath, left)
 	}
 }
 

@@ -116,6 +116,24 @@ func (p *Patch) ApplyTo(body map[string]any) (map[string]any, error) {
 	return applyTransforms(merged, p.Transforms)
 }
 
+// applyMerge returns the result of the merge-patch for the value. It does not modify either of them.
+func applyMerge(value any, merge map[string]any) map[string]any {
+	held, _ := value.(map[string]any)
+	out := make(map[string]any, len(held)+len(merge))
+	maps.Copy(out, held)
+	for key, change := range merge {
+		switch change := change.(type) {
+		case nil:
+			delete(out, key)
+		case map[string]any:
+			out[key] = applyMerge(out[key], change)
+		default:
+			out[key] = change
+		}
+	}
+	return out
+}
+
 // applyTransforms returns the body after the transformations. Users' functions can write anywhere, so they get a deep
 // copy.
 func applyTransforms(body map[string]any, transforms []Transform) (map[string]any, error) {
@@ -240,23 +258,6 @@ func hasList(value any) bool {
 		}
 	}
 	return false
-}
-
-// withMetadata returns the merge-patch with additional fields in its metadata. It does not modify the patch, and
-// returns the patch itself if there are no fields.
-func withMetadata(merge, fields map[string]any) map[string]any {
-	if len(fields) == 0 {
-		return merge
-	}
-	metadata := map[string]any{}
-	if held, ok := merge["metadata"].(map[string]any); ok {
-		maps.Copy(metadata, held)
-	}
-	maps.Copy(metadata, fields)
-	out := map[string]any{}
-	maps.Copy(out, merge)
-	out["metadata"] = metadata
-	return out
 }
 
 // splitMerge separates the status from the rest of a merge-patch. A null status is present, because it is a removal.

@@ -51,9 +51,6 @@ type PatchWriter struct {
 type Target struct {
 	// Body is the object as the handlers saw it, with apiVersion, kind and metadata. It is not modified.
 	Body map[string]any
-	// LazyBody is Body with its text, if known. The parts of an answer that are equal to it share its values and are
-	// not decoded again.
-	LazyBody *jsontext.LazyObject
 	// StatusSubresource is true if the status is written through /status, and only there.
 	StatusSubresource bool
 	// StopIfStatusRefused ends the write if the content of /status is refused. The refusal is returned both as the
@@ -112,7 +109,7 @@ func (w *PatchWriter) Apply(ctx context.Context, target Target, p Patch) (WriteR
 	if p.IsEmpty() {
 		return WriteResult{}, nil
 	}
-	x := &exchange{writer: w, target: target, currentBody: target.Body, lazyBody: target.LazyBody, remaining: p}
+	x := &exchange{writer: w, target: target, currentBody: target.Body, remaining: p}
 	err := x.applyPatch(ctx, p)
 	// Only a conflict can be resolved by applying the rest to the fresh object.
 	if errors.Is(err, ErrConflict) {
@@ -133,7 +130,7 @@ func (w *PatchWriter) Get(
 ) (map[string]any, error) {
 	var body map[string]any
 	err := w.Client.Get(ctx, key, func(text []byte) (err error) {
-		if _, body, err = decodeAnswer(text, nil); err == nil {
+		if _, body, err = decodeAnswer(text); err == nil {
 			err = confirmAnswer(body, gvk.Kind, "")
 		}
 		return err
@@ -180,8 +177,7 @@ func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch)
 			return total, err
 		}
 		total.Fresh = fresh
-		// The text of the fresh body is not known.
-		target.Body, target.LazyBody, p = fresh, nil, result.Remaining
+		target.Body, p = fresh, result.Remaining
 	}
 }
 

@@ -3,7 +3,6 @@ package patching_test
 import (
 	"context"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var kopfExampleKind = schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}
@@ -306,44 +304,5 @@ func TestReadingsOfOtherKinds(t *testing.T) {
 		if _, err := writer.Get(t.Context(), gvk, types.NamespacedName{Name: "kex1"}); (err == nil) != want {
 			t.Errorf("error %v, want success %t: %s", err, want, text)
 		}
-	}
-}
-
-// TestAnswersShareWhatIsTheSame shows that a response shares unchanged parts with the decoded former object.
-func TestAnswersShareWhatIsTheSame(t *testing.T) {
-	const was = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"100"},` +
-		`"spec":{"field":{"n":1}}}`
-	opened := jsontext.New([]byte(was))
-	body, err := opened.Value()
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := &fixedClient{text: strings.Replace(was, "100", "101", 1)}
-	tests := map[string]struct {
-		reason string
-		opened *jsontext.LazyObject
-		shared bool
-	}{
-		"Known":    {"an unchanged part of a known object is shared", opened, true},
-		"NotKnown": {"without the former text nothing is shared", nil, false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			writer := &patching.PatchWriter{Client: answers}
-			target := patching.Target{Body: body, LazyBody: tc.opened}
-			result, err := writer.Apply(t.Context(), target, patching.Patch{Merge: annotate(nil)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := func(body map[string]any) uintptr { return reflect.ValueOf(body["spec"]).Pointer() }
-			if shared := at(result.Body) == at(body); shared != tc.shared {
-				t.Errorf("%s: shared %t, want %t", tc.reason, shared, tc.shared)
-			}
-			if d := cmp.Diff([]string{"101", answers.text}, []string{
-				patching.ResourceVersion(result.Body), string(result.Answer.Text()),
-			}); d != "" {
-				t.Errorf("%s: version and text: -want, +got\n%s", tc.reason, d)
-			}
-		})
 	}
 }

@@ -17,30 +17,21 @@ import (
 // # Errors
 //
 // It returns an error that names the place if the value contains another Go type, an infinite float or a NaN.
-func Marshal(value any) (string, error) {
-	e := acquireEncoder()
-	defer e.returnToPool()
-	if err := e.appendValue(value); err != nil {
-		return "", fmt.Errorf("encoding as json: %w", err)
-	}
-	return string(e.text), nil
+func Marshal(value any) (text string, err error) {
+	err = encode(value, func(encoded []byte) { text = string(encoded) })
+	return text, err
 }
 
 // IsEncodingOf reports whether [Marshal] returns this text for the value. It does not allocate.
-func IsEncodingOf(text string, value any) bool {
-	e := acquireEncoder()
-	defer e.returnToPool()
-	return e.appendValue(value) == nil && string(e.text) == text
+func IsEncodingOf(text string, value any) (is bool) {
+	err := encode(value, func(encoded []byte) { is = string(encoded) == text })
+	return is && err == nil
 }
 
 // EncodedSize returns the number of bytes that [Marshal] returns, with the same errors. It does not allocate.
-func EncodedSize(value any) (int, error) {
-	e := acquireEncoder()
-	defer e.returnToPool()
-	if err := e.appendValue(value); err != nil {
-		return 0, fmt.Errorf("encoding as json: %w", err)
-	}
-	return len(e.text), nil
+func EncodedSize(value any) (size int, err error) {
+	err = encode(value, func(encoded []byte) { size = len(encoded) })
+	return size, err
 }
 
 // AppendValue appends the result of [Marshal] to a text. On an error, it returns the text unchanged.
@@ -49,13 +40,20 @@ func EncodedSize(value any) (int, error) {
 // the shortest form that decodes to the same float, and with a fraction or an exponent even if they are whole.
 // Otherwise, a large float would be decoded as a different integer. A [json.Number] is written unchanged.
 func AppendValue(text []byte, value any) ([]byte, error) {
-	e := acquireEncoder()
+	// The value is encoded into the encoder's own buffer first, so that an error leaves the text as it was.
+	err := encode(value, func(encoded []byte) { text = append(text, encoded...) })
+	return text, err
+}
+
+// encode calls use with the encoded value, which is valid only during the call. After an error, it does not call it.
+func encode(value any, use func(encoded []byte)) error {
+	e, _ := encoders.Get().(*encoder)
 	defer e.returnToPool()
 	if err := e.appendValue(value); err != nil {
-		return text, fmt.Errorf("encoding as json: %w", err)
+		return fmt.Errorf("encoding as json: %w", err)
 	}
-	// The value is encoded into the encoder's own buffer first, so that an error leaves the text as it was.
-	return append(text, e.text...), nil
+	use(e.text)
+	return nil
 }
 
 // encoder encodes one value. Encoders are pooled, so that encoding allocates nothing but the result.
@@ -64,15 +62,7 @@ type encoder struct {
 	keys []string // a stack: the sorted keys of each mapping that is being written, the innermost last
 }
 
-var encoders sync.Pool
-
-// acquireEncoder returns an empty encoder from the pool, or a new one.
-func acquireEncoder() *encoder {
-	if e, ok := encoders.Get().(*encoder); ok {
-		return e
-	}
-	return new(encoder)
-}
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // maxReused is the largest text buffer in bytes that returns to the pool. One huge object must not occupy memory
 // permanently.

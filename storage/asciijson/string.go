@@ -2,6 +2,7 @@ package asciijson
 
 import (
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -43,19 +44,12 @@ func appendEscaped(text []byte, char rune) []byte {
 	switch {
 	case char < utf8.RuneSelf && shortEscapes[char] != 0:
 		return append(text, '\\', shortEscapes[char])
-	case char < firstPaired:
+	case utf16.RuneLen(char) == 1:
 		return appendCodeEscape(text, char)
 	}
-	char -= firstPaired
-	return appendCodeEscape(appendCodeEscape(text, highSurrogate+char>>10), lowSurrogate+char&0x3FF)
+	high, low := utf16.EncodeRune(char)
+	return appendCodeEscape(appendCodeEscape(text, high), low)
 }
-
-// The surrogate pairs of UTF-16, for characters that do not fit into 16 bits.
-const (
-	firstPaired   = 0x10000
-	highSurrogate = 0xD800
-	lowSurrogate  = 0xDC00
-)
 
 // appendCodeEscape appends a 16-bit code as "\uXXXX".
 func appendCodeEscape(text []byte, code rune) []byte {

@@ -278,29 +278,12 @@ func (c *comparison) addItem(item Item, depth int) {
 
 // sortByKey sorts the items since start by their keys at this depth, because Go iterates over maps in random order.
 //
-// The items below one key are adjacent, and already sorted by the deeper levels. They are moved as one run. If there is
+// The items below one key are already sorted by the deeper levels, and a stable sort keeps their order. If there is
 // only one key, as in a chain of mappings, nothing has to be sorted.
 func (c *comparison) sortByKey(start, depth int) {
 	items := c.items[start:]
 	if len(items) < 2 || items[0].Path[depth] == items[len(items)-1].Path[depth] {
 		return
 	}
-	// Two items are swapped without an allocation.
-	if len(items) == 2 {
-		if items[0].Path[depth] > items[1].Path[depth] {
-			items[0], items[1] = items[1], items[0]
-		}
-		return
-	}
-	var runs []Diff
-	for from, i := 0, 1; i <= len(items); i++ {
-		if i == len(items) || items[i].Path[depth] != items[from].Path[depth] {
-			runs = append(runs, items[from:i])
-			from = i
-		}
-	}
-	slices.SortFunc(runs, func(a, b Diff) int { return strings.Compare(a[0].Path[depth], b[0].Path[depth]) })
-	// The runs are parts of items, so they are copied before items is overwritten.
-	sorted := slices.Concat(runs...)
-	copy(items, sorted)
+	slices.SortStableFunc(items, func(a, b Item) int { return strings.Compare(a.Path[depth], b.Path[depth]) })
 }

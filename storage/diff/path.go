@@ -1,6 +1,9 @@
 package diff
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Path is the list of keys from a value to a place inside of it. A nil or empty path is the value itself, the root.
 // Keys are used literally, so a key with dots or slashes is one element. Paths do not lead into lists: no element is an
@@ -22,15 +25,7 @@ func (p Path) String() string {
 // HasPrefix reports whether the path begins with these keys: "spec.nodes" and all paths below it have the prefix
 // "spec", "nodes". Every path has the empty prefix.
 func (p Path) HasPrefix(prefix ...string) bool {
-	if len(p) < len(prefix) {
-		return false
-	}
-	for i, key := range prefix {
-		if p[i] != key {
-			return false
-		}
-	}
-	return true
+	return len(p) >= len(prefix) && slices.Equal(p[:len(prefix)], prefix)
 }
 
 // withoutFirst returns the path without its first n keys. It returns nil if no key remains, so that the root has one

@@ -10,55 +10,63 @@ type RawMember struct {
 }
 
 // EachMember calls show for every member of an object in their order. It returns false if the text is not an object, or
-// where it stops because the text is malformed. It is not a validator: it does not parse values, check the commas
-// between members, or read beyond the object.
+// where it stops because the text is malformed. It is not a validator: it does not parse values or read beyond the
+// object.
 func EachMember(text []byte, show func(RawMember)) (whole bool) {
-	at := skipSpace(text, 0)
-	if at >= len(text) || text[at] != '{' {
-		return false
-	}
-	for at = skipSpace(text, at+1); at < len(text) && text[at] == '"'; {
-		m := RawMember{Start: at}
-		if at = SkipString(text, at); at == 0 {
-			return false
-		}
-		// Without the quotes.
-		m.Key = text[m.Start+1 : at-1]
-		if at = skipSpace(text, at); at >= len(text) || text[at] != ':' {
-			return false
-		}
-		begin := skipSpace(text, at+1)
-		if m.End = skipValue(text, begin); m.End == 0 {
-			return false
-		}
-		m.Value = text[begin:m.End]
-		show(m)
-		// A missing comma is not detected here.
-		if at = skipSpace(text, m.End); at < len(text) && text[at] == ',' {
-			at = skipSpace(text, at+1)
-		}
-	}
-	return at < len(text) && text[at] == '}'
+	return eachPart(text, '{', '}', show)
 }
 
 // EachElement is like [EachMember] for the elements of a list.
 func EachElement(text []byte, show func(RawMember)) (whole bool) {
+	return eachPart(text, '[', ']', show)
+}
+
+// eachPart calls show for every member or element between the brackets.
+func eachPart(text []byte, opening, closing byte, show func(RawMember)) (whole bool) {
 	at := skipSpace(text, 0)
-	if at >= len(text) || text[at] != '[' {
+	if at >= len(text) || text[at] != opening {
 		return false
 	}
-	for at = skipSpace(text, at+1); at < len(text) && text[at] != ']'; {
-		m := RawMember{Start: at, End: skipValue(text, at)}
-		if m.End == 0 {
+	if at = skipSpace(text, at+1); at < len(text) && text[at] == closing {
+		return true
+	}
+	for at < len(text) {
+		m := RawMember{Start: at}
+		if opening == '{' {
+			if at = m.readKey(text); at == 0 {
+				return false
+			}
+		}
+		if m.End = skipValue(text, at); m.End == 0 {
 			return false
 		}
 		m.Value = text[at:m.End]
 		show(m)
-		if at = skipSpace(text, m.End); at < len(text) && text[at] == ',' {
-			at = skipSpace(text, at+1)
+		switch at = skipSpace(text, m.End); {
+		case at < len(text) && text[at] == closing:
+			return true
+		case at >= len(text) || text[at] != ',':
+			return false
 		}
+		at = skipSpace(text, at+1)
 	}
-	return at < len(text)
+	return false
+}
+
+// readKey sets the key of the member that begins at its start, and returns the position of the value. It returns zero
+// if there is no key with a colon.
+func (m *RawMember) readKey(text []byte) (value int) {
+	if text[m.Start] != '"' {
+		return 0
+	}
+	end := SkipString(text, m.Start)
+	colon := skipSpace(text, end)
+	if end == 0 || colon >= len(text) || text[colon] != ':' {
+		return 0
+	}
+	// Without the quotes.
+	m.Key = text[m.Start+1 : end-1]
+	return skipSpace(text, colon+1)
 }
 
 // skipSpace returns the position of the next character that is not white space.

@@ -2,7 +2,6 @@ package jsontext
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -11,73 +10,37 @@ import (
 // scanString returns the text between the quotes of the string at a position, and whether it has escapes. The position
 // after the string is zero if the string does not end, has control characters, or is not UTF-8.
 func scanString(text []byte, at int) (raw []byte, escapes bool, after int) {
-	if after = SkipString(text, at); after == 0 {
-		return nil, false, 0
+	isASCII := true
+	for end := at + 1; end < len(text); end++ {
+		switch c := text[end]; {
+		case c == '"':
+			raw = text[at+1 : end]
+			return raw, escapes, ifPlain(isASCII || utf8.Valid(raw), end+1)
+		// The next character belongs to the escape, so it cannot end the string. Unescaping checks it.
+		case c == '\\':
+			escapes = true
+			end++
+		case c < ' ':
+			return nil, false, 0
+		case c >= utf8.RuneSelf:
+			isASCII = false
+		}
 	}
-	raw = text[at+1 : after-1]
-	return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(isPrintable(raw), after)
+	return nil, false, 0
 }
 
-// shortStringLength is the length of most strings. Searching a longer one with IndexByte is faster than a loop.
-const shortStringLength = 24
-
 // SkipString returns the position after the string whose opening quote is at a position, and zero if the string does
-// not end.
+// not end. It accepts any characters.
 func SkipString(text []byte, at int) int {
-	end := min(at+shortStringLength, len(text))
-	for at++; at < end; at++ {
+	for at++; at < len(text); at++ {
 		switch text[at] {
-		// The next character belongs to the escape, so it cannot end the string.
 		case '\\':
 			at++
 		case '"':
 			return at + 1
 		}
 	}
-	// The rest is searched for quotes. A quote after an odd number of backslashes is escaped.
-	for begin := at; at < len(text); {
-		length := bytes.IndexByte(text[at:], '"')
-		if length < 0 {
-			break
-		}
-		if at += length + 1; !endsInEscape(text[begin : at-1]) {
-			return at
-		}
-	}
 	return 0
-}
-
-// endsInEscape reports whether the text ends with an odd number of backslashes, so that the next character belongs to
-// an escape.
-func endsInEscape(text []byte) (odd bool) {
-	for end := len(text); end > 0 && text[end-1] == '\\'; end-- {
-		odd = !odd
-	}
-	return odd
-}
-
-// isPrintable reports whether the text has no control characters and is UTF-8.
-func isPrintable(text []byte) bool {
-	const spaces, highest = 0x2020202020202020, 0x8080808080808080
-	rest := text
-	for len(rest) >= 8 {
-		// Eight bytes are checked at once. Subtracting a space from a control character borrows and so sets its highest
-		// bit; bytes beyond ASCII have it already. A borrow can also reach the next byte, which only leads to the slow
-		// check.
-		eight := binary.LittleEndian.Uint64(rest)
-		if (eight|(eight-spaces))&highest != 0 {
-			break
-		}
-		rest = rest[8:]
-	}
-	others := false
-	for _, c := range rest {
-		if c < ' ' {
-			return false
-		}
-		others = others || c >= utf8.RuneSelf
-	}
-	return !others || utf8.Valid(rest)
 }
 
 // unescapeString returns the decoded form of a string. The result is valid until the next call. It returns false for

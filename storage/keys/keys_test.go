@@ -177,9 +177,10 @@ func ExampleMarkedPrefixes() {
 
 func ExampleValidateID() {
 	fmt.Println(keys.ValidateID("outer.<locals>.fn"))
-	fmt.Println(strings.ReplaceAll(keys.ValidateID("my fn").Error(), "; ", "\n"))
+	fmt.Println(strings.ReplaceAll(keys.ValidateID("my fn").Error(), ": ", ":\n"))
 	// Output:
 	// <nil>
-	// invalid handler id "my fn": it cannot be an annotation: the name "my fn" has ' ' at position 2
-	// choose an id of letters, digits, "-", "_", ".", "/"
+	// invalid handler id "my fn":
+	// it cannot be an annotation:
+	// choose an id of letters, digits, "-", "_", ".", "/" that begins and ends with a letter or digit
 }

@@ -3,13 +3,13 @@ package keys
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// prefixLength is the limit of Kubernetes for the prefix before the slash, in characters.
-const prefixLength = 253
+	"k8s.io/apimachinery/pkg/util/validation"
+)
 
 // reservedNames are the names that the framework uses under a prefix. The record of a handler with such an id would
 // overwrite the framework's own data.
@@ -19,12 +19,11 @@ var reservedNames = append([]string{
 
 // ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org". It has
 // lower-case letters, digits, dashes and dots, and up to 253 characters; each part between dots begins and ends with a
-// letter or digit. An empty prefix is an error.
+// letter or digit. Annotations may have upper-case letters, but finalizers use the same domain and may not.
 func ValidatePrefix(prefix string) error {
-	if err := checkSubdomain(prefix); err != nil {
-		return fmt.Errorf(
-			"invalid annotation prefix %q: %w; use a domain name such as \"databases.example.org\"", prefix, err,
-		)
+	if len(validation.IsDNS1123Subdomain(prefix)) > 0 {
+		return fmt.Errorf("invalid annotation prefix %q: use a domain name in lower case, such as "+
+			`"databases.example.org", of at most 253 characters`, prefix)
 	}
 	return nil
 }
@@ -46,12 +45,12 @@ func ValidateID(id string) error {
 
 // ValidateKey returns an error unless Kubernetes accepts the full annotation key, "<prefix>/<name>".
 func ValidateKey(key string) error {
-	prefix, name, ok := strings.Cut(key, "/")
-	if !ok {
+	if !strings.Contains(key, "/") {
 		return fmt.Errorf("invalid annotation key %q: it has no prefix; use \"<prefix>/<name>\"", key)
 	}
-	if err := errors.Join(checkSubdomain(prefix), checkName(name)); err != nil {
-		return fmt.Errorf("invalid annotation key %q: %w", key, err)
+	if len(validation.IsQualifiedName(key)) > 0 {
+		return fmt.Errorf("invalid annotation key %q: use a domain name in lower case, a slash, and a name of at most "+
+			`63 letters, digits, "-", "_", "." that begins and ends with a letter or digit`, key)
 	}
 	return nil
 }
@@ -78,58 +77,16 @@ func checkID(id string) error {
 	if IsReserved(name) {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}
-	if err := checkName(name); err != nil {
-		return fmt.Errorf(
-			"it cannot be an annotation: %w; choose an id of letters, digits, \"-\", \"_\", \".\", \"/\"", err,
-		)
+	if len(validation.IsQualifiedName(name)) > 0 {
+		return errors.New(`it cannot be an annotation: choose an id of letters, digits, "-", "_", ".", "/" ` +
+			"that begins and ends with a letter or digit")
 	}
 	return nil
 }
 
-// checkName applies the rule of Kubernetes for the name after the slash.
-func checkName(name string) error {
-	if name == "" {
-		return errors.New("the name is empty")
-	}
-	for offset, char := range name {
-		if !isAlphanumeric(char) && !strings.ContainsRune("-_.", char) {
-			return fmt.Errorf("the name %q has %q at position %d", name, char, offset)
-		}
-	}
-	if len(name) > nameLength {
-		return fmt.Errorf("the name %q has more than %d characters", name, nameLength)
-	}
-	if !isAlphanumeric(rune(name[0])) || !isAlphanumeric(rune(name[len(name)-1])) {
-		return fmt.Errorf("the name %q begins or ends with neither a letter nor a digit", name)
-	}
-	return nil
-}
-
-// checkSubdomain applies the rule of Kubernetes for the prefix before the slash. Annotations may have upper-case
-// letters, but finalizers use the same domain and may not.
-func checkSubdomain(domain string) error {
-	switch {
-	case domain == "":
-		return errors.New("the prefix is empty")
-	case len(domain) > prefixLength:
-		return fmt.Errorf("the prefix has more than %d characters", prefixLength)
-	}
-	for label := range strings.SplitSeq(domain, ".") {
-		if label == "" || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
-			return fmt.Errorf("the part %q of the prefix does not begin and end with a letter or a digit", label)
-		}
-		if bad := strings.IndexFunc(label, func(char rune) bool {
-			return char != '-' && (!isAlphanumeric(char) || unicode.IsUpper(char))
-		}); bad >= 0 {
-			return fmt.Errorf(
-				"the part %q of the prefix has other characters than lower-case letters, digits, dashes", label,
-			)
-		}
-	}
-	return nil
-}
-
-// isAlphanumeric reports whether a character is an ASCII letter or digit.
-func isAlphanumeric(char rune) bool {
-	return 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
+// IsReserved reports whether the framework itself uses the name after the prefix, on some object: a reserved name with
+// or without a kind at its end, or the name of a record of children. The name of a handler's record is not reserved.
+func IsReserved(name string) bool {
+	return strings.HasPrefix(name, ChildrenOf) || strings.HasPrefix(name, ChildrenOfRun) ||
+		slices.ContainsFunc(reservedNames, func(own string) bool { return isReserved(name, own) })
 }

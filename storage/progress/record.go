@@ -52,7 +52,7 @@ type Record struct {
 	// [Record.Equal] ignores them.
 	Unknown map[string]any
 
-	absentKeys keySet // the keys that were absent, not null, when the record was read
+	absentKeys uint16 // the keys that were absent, not null, when the record was read: one bit for each of recordFields
 	foreign    bool   // the record was read in a form that this package does not write
 }
 
@@ -68,14 +68,6 @@ type Wait struct {
 // spelling, or, in an annotation, with unknown keys. A continued handler writes such a record again, as Kopf does, even
 // if its content did not change.
 func (r Record) IsForeign() bool { return r.foreign }
-
-// keySet is a set of indices into the list of fields, with one bit for each field.
-type keySet uint16
-
-// hasField reports whether the set has the field at this index.
-func (s keySet) hasField(place int) bool {
-	return s&(1<<place) != 0
-}
 
 // recordField is a key of a record. The function in returns a pointer to the struct field, whose type decides how the
 // value is encoded.
@@ -106,27 +98,23 @@ const kopfFieldCount = 9
 
 // omitsField reports whether a field without a value is omitted instead of written as a null.
 func (r Record) omitsField(place int) bool {
-	return r.absentKeys.hasField(place) || place >= kopfFieldCount
+	return r.absentKeys&(1<<place) != 0 || place >= kopfFieldCount
 }
 
 // Equal reports whether two records have the same content, so that one need not be stored in place of the other. Times
 // are compared in microseconds, as they are stored. An absent key does not equal its default. Unknown keys, and the
 // difference between null and absence, are ignored.
 func (r Record) Equal(other Record) bool {
-	return equalTimes(r.Started, other.Started) &&
-		equalTimes(r.Stopped, other.Stopped) &&
-		equalTimes(r.Delayed, other.Delayed) &&
-		equalPointers(r.Purpose, other.Purpose) &&
-		equalPointers(r.Retries, other.Retries) &&
-		equalPointers(r.Success, other.Success) &&
-		equalPointers(r.Failure, other.Failure) &&
-		equalPointers(r.Message, other.Message) &&
-		// An empty list differs from an absent one for subrefs, but not for succeeded.
-		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs) &&
-		slices.Equal(r.Succeeded, other.Succeeded) &&
-		equalPointers(r.Awaited, other.Awaited) &&
-		equalTimes(r.Until, other.Until) &&
-		r.Trace == other.Trace
+	// An empty list differs from an absent one for subrefs, but not for succeeded.
+	if len(r.Succeeded)+len(other.Succeeded) == 0 {
+		r.Succeeded, other.Succeeded = nil, nil
+	}
+	for _, field := range recordFields {
+		if !diff.Equal(encodeField(field.pointerTo(&r)), encodeField(field.pointerTo(&other))) {
+			return false
+		}
+	}
+	return true
 }
 
 // Clone returns a deep copy of the record.
@@ -147,20 +135,4 @@ func clonePointer[T any](value *T) *T {
 	}
 	own := *value
 	return &own
-}
-
-// equalPointers reports whether two optional values are both absent or equal.
-func equalPointers[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-// equalTimes is the same for times, with the precision in which they are stored.
-func equalTimes(a, b *time.Time) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.UnixMicro() == b.UnixMicro()
 }

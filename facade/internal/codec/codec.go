@@ -18,7 +18,6 @@ import (
 // Codec converts raw objects to T and back. It may be used concurrently.
 type Codec[T client.Object] struct {
 	typ         reflect.Type               // the struct that T points to
-	isCacheable bool                       // DeepCopy of a T is complete, and cheaper than decoding it again
 	lastDecoded atomic.Pointer[decoded[T]] // the result of the last DecodeForFilter
 }
 
@@ -34,8 +33,7 @@ var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 
 // New returns a codec for objects of type T, which is a pointer to typ.
 func New[T client.Object](typ reflect.Type) *Codec[T] {
-	// An unstructured object is decoded by a deep copy anyway, so there is nothing to cache.
-	return &Codec[T]{typ: typ, isCacheable: typ != unstructuredType && IsCompletelyCopied(typ)}
+	return &Codec[T]{typ: typ}
 }
 
 // StructType returns the struct type that T points to. It returns nil for a nil codec, which belongs to a failed
@@ -120,7 +118,8 @@ func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
 // DecodeForFilter decodes the object of a cause for filters. Many filters of one cause are evaluated in a row, so the
 // object is decoded once, and each caller gets its own copy.
 func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
-	if !c.isCacheable {
+	// An unstructured object is decoded by a deep copy anyway, so there is nothing to cache.
+	if c.typ == unstructuredType {
 		return c.DecodeFrom(of.Object, of.Object.Value)
 	}
 	// Concurrent workers overwrite each other's entry. That costs only another decoding, as entries are compared by
@@ -135,18 +134,23 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	if last.err != nil {
 		return last.object, last.err
 	}
-	return DeepCopy(last.object), nil
+	copied, isComplete := copyDeep(last.object)
+	if !isComplete {
+		return c.DecodeFrom(of.Object, of.Object.Value)
+	}
+	return copied, nil
 }
 
 // Copy returns a deep copy of the object, which the user may have modified. Types with unexported fields are copied by
 // their own DeepCopyObject.
 func (c *Codec[T]) Copy(object T) T {
-	if !c.isCacheable && c.typ != unstructuredType {
-		if copied, ok := object.DeepCopyObject().(T); ok {
-			return copied
+	copied, isComplete := copyDeep(object)
+	if !isComplete {
+		if own, ok := object.DeepCopyObject().(T); ok {
+			return own
 		}
 	}
-	return DeepCopy(object)
+	return copied
 }
 
 // ReplaceContent overwrites the object with the content of another one. The other one must not be used afterwards,

@@ -2,6 +2,8 @@ package codec
 
 import (
 	"reflect"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,26 +11,30 @@ import (
 )
 
 // DeepCopy returns a copy that shares no modifiable state with the value. The exception are values with unexported
-// fields, such as clients and locks, which are shared: see [IsCompletelyCopied]. Kubernetes objects and quantities copy
+// fields, such as clients and locks, which are shared. Kubernetes objects and quantities copy
 // themselves. Cycles are preserved. Common copy libraries clone unexported state with package unsafe, which is wrong
 // for locks.
 func DeepCopy[T any](value T) T {
 	if isFlatType(reflect.TypeFor[T]()) {
 		return value
 	}
-	return copyDeep(value)
+	copied, _ := copyDeep(value)
+	return copied
 }
 
-// copyDeep is a separate function because its argument escapes to the heap, which that of DeepCopy then need not.
-func copyDeep[T any](value T) T {
-	copied, _ := new(copier).copyValue(reflect.ValueOf(&value).Elem()).Interface().(T)
-	return copied
+// copyDeep also reports whether the copy is complete: it shares no values with unexported fields. It is a separate
+// function because its argument escapes to the heap, which that of DeepCopy then need not.
+func copyDeep[T any](value T) (copied T, isComplete bool) {
+	c := &copier{}
+	copied, _ = c.copyValue(reflect.ValueOf(&value).Elem()).Interface().(T)
+	return copied, !c.hasShared
 }
 
 // copier copies one value. Few values contain cycles, so the copier remembers visited parts only after many of them.
 // From then on, a visited part gets the same copy, which ends a cycle. Parts that are shared within a small value are
 // copied several times, which is correct but not minimal.
 type copier struct {
+	hasShared bool // a value with unexported fields was not copied
 	partCount int
 	copies    map[reference]reflect.Value
 }
@@ -98,6 +104,7 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 		copied = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 	// A pointer to such a struct is shared, unless the type has a deep copy of its own.
 	case hasPrivateState(elem) || elem == quantityType:
+		c.hasShared = c.hasShared || elem != quantityType
 		return copyItself(v)
 	default:
 		// Convert handles named pointer types.
@@ -152,6 +159,7 @@ func (c *copier) copyParts(into, v reflect.Value) {
 		into.Set(copyItself(v))
 	// The shallow copy in the target is kept.
 	case hasPrivateState(v.Type()):
+		c.hasShared = true
 	default:
 		for i := range v.NumField() {
 			// The target has copies of flat fields already.
@@ -186,4 +194,65 @@ func copyItself(v reflect.Value) reflect.Value {
 		}
 	}
 	return v
+}
+
+var (
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	timeType     = reflect.TypeFor[time.Time]()
+)
+
+// The caches of [isFlatType] and [hasPrivateState]. Reflection on each copy would be slow.
+var flatTypes, privateTypes sync.Map
+
+// isFlatType reports whether an assignment copies the value completely: the type has no pointers, maps, slices or
+// interfaces. Time values count as flat because they are immutable.
+func isFlatType(typ reflect.Type) bool {
+	return cachedProperty(&flatTypes, typ, func() bool {
+		switch typ.Kind() {
+		// An assignment copies only the reference.
+		case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice:
+			return false
+		case reflect.Array:
+			return isFlatType(typ.Elem())
+		case reflect.Struct:
+			return typ == timeType ||
+				!hasField(typ, func(field reflect.StructField) bool { return !isFlatType(field.Type) })
+		default:
+			return true
+		}
+	})
+}
+
+// hasPrivateState reports whether a struct has unexported fields, which only its own package can copy. Time values and
+// quantities are exceptions.
+func hasPrivateState(typ reflect.Type) bool {
+	return typ.Kind() == reflect.Struct && typ != timeType && typ != quantityType &&
+		cachedProperty(&privateTypes, typ, func() bool {
+			return hasField(typ, func(field reflect.StructField) bool {
+				// Structs within structs count as well: a copy includes them.
+				return !field.IsExported() || hasPrivateState(field.Type)
+			})
+		})
+}
+
+// hasField reports whether any field of a struct satisfies the function.
+func hasField(typ reflect.Type, is func(reflect.StructField) bool) bool {
+	for i := range typ.NumField() {
+		if is(typ.Field(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// cachedProperty returns a stored property of a type, and computes it first if necessary. The number of entries is
+// limited by the number of types of the program, so entries are never removed.
+func cachedProperty(known *sync.Map, typ reflect.Type, find func() bool) bool {
+	if is, ok := known.Load(typ); ok {
+		return is == true
+	}
+	// Two goroutines may compute the same entry; both results are equal.
+	is := find()
+	known.Store(typ, is)
+	return is
 }

@@ -1,14 +1,11 @@
 package codec_test
 
 import (
-	"reflect"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
@@ -72,26 +69,5 @@ func TestCopyOfCyclesEnds(t *testing.T) {
 	loop.Next = loop
 	if copied := codec.DeepCopy(loop); copied == loop || copied.Next.Next.Name != "loop" {
 		t.Errorf("the copy of a cycle must be another cycle, got %p of %p", copied, loop)
-	}
-}
-
-func TestComplete(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		value  any
-		want   bool
-	}{
-		"Locked":   {reason: "a type with a lock is not complete", value: lockedValue{}},
-		"Behind":   {reason: "a type with a deeply nested lock is not complete", value: map[string][]*lockedValue{}},
-		"Tree":     {reason: "a recursive type is complete", value: copiedTree{}, want: true},
-		"Pod":      {reason: "a Kubernetes object copies itself completely", value: corev1.Pod{}, want: true},
-		"Quantity": {reason: "a quantity copies itself completely", value: ptr.To(resource.MustParse("1")), want: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := codec.IsCompletelyCopied(reflect.TypeOf(tc.value)); got != tc.want {
-				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
-			}
-		})
 	}
 }

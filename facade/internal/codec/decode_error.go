@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -148,9 +149,5 @@ func withoutGoNames(err error) error {
 
 // ObjectName returns "namespace/name", or only the name of a cluster-scoped object, for messages.
 func ObjectName(body map[string]any) string {
-	u := unstructured.Unstructured{Object: body}
-	if u.GetNamespace() == "" {
-		return u.GetName()
-	}
-	return u.GetNamespace() + "/" + u.GetName()
+	return cache.MetaObjectToName(&unstructured.Unstructured{Object: body}).String()
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -90,8 +92,8 @@ func isNested(value any) bool {
 }
 
 // hiddenFields returns the paths of fields that a raw value has and its Go type does not. Before is the value after the
-// round trip through the type. A field that only the encoding omits, such as a zero, is not hidden. The paths have no
-// indices of lists.
+// round trip through the type. A field that only the encoding omits, such as a zero, is not hidden. A value that does
+// not fit into its field is. The paths have no indices of lists.
 func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []diff.Path) {
 	switch raw := raw.(type) {
 	case map[string]any:
@@ -106,7 +108,7 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 			part, _, known := partOf(typ, key)
 			if isShown {
 				hidden = append(hidden, hiddenFields(value, shown, part, path)...)
-			} else if !known {
+			} else if !known || !isOmittable(value) {
 				hidden = append(hidden, path)
 			}
 		}
@@ -120,6 +122,12 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 		}
 	}
 	return hidden
+}
+
+// isOmittable reports whether the option omitempty omits the value.
+func isOmittable(value any) bool {
+	// The copy is necessary because RemoveEmpty modifies its argument.
+	return reflect.ValueOf(value).IsZero() || isNested(value) && RemoveEmpty(diff.DeepCopy(value)) == nil
 }
 
 // fieldAt returns the type of the value at a path, which may lead through lists, and the tag of its Go field. The type
@@ -152,4 +160,30 @@ func partOf(typ reflect.Type, key string) (reflect.Type, reflect.StructTag, bool
 		field, ok := structField(typ, key)
 		return field.Type, field.Tag, ok
 	}
+}
+
+// ErasedFields returns the fields of the raw object that are lost if a client replaces the object on the API server by
+// the given one. These are the fields that its Go type cannot hold. Only top-level fields that the function accepts are
+// compared. The paths have no indices of lists. A zero value that omitempty leaves out does not count as lost.
+func ErasedFields(raw map[string]any, object client.Object, accepts func(key string) bool) (fields []string) {
+	typ := reflect.TypeOf(object)
+	// An unstructured object can hold every field.
+	if typ.Kind() != reflect.Pointer || typ.Elem() == unstructuredType {
+		return nil
+	}
+	// The raw object passes through the Go type and back; the difference is lost.
+	codec := New[client.Object](typ.Elem())
+	decoded, _ := codec.Decode(raw) // values that do not fit are lost as well
+	kept, err := codec.encodeRaw(decoded)
+	if err != nil {
+		return nil
+	}
+	for _, path := range hiddenFields(raw, kept, typ, nil) {
+		if accepts(path[0]) {
+			fields = append(fields, FormatPath(path))
+		}
+	}
+	// Several items of a list yield the same path.
+	slices.Sort(fields)
+	return slices.Compact(fields)
 }

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -16,7 +19,7 @@ var (
 )
 
 // ParsePath splits a path such as `metadata.labels."a.b/c"` at its dots, except inside double quotes. Within quotes, a
-// backslash escapes a quote or a backslash. A path that continues below a label or an annotation is an error that says
+// backslash begins an escape, as in Go. A path that continues below a label or an annotation is an error that says
 // to quote the key: their values have no fields, so a key with dots was meant.
 func ParsePath(text string) (diff.Path, error) {
 	path, err := splitKeys(text)
@@ -35,11 +38,14 @@ func splitKeys(text string) (path diff.Path, err error) {
 	// After a trailing dot, more is true and the rest is empty, which is an empty key.
 	for rest, more := text, true; more; {
 		var key string
-		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+		if strings.HasPrefix(rest, `"`) {
+			quoted, err := strconv.QuotedPrefix(rest)
+			rest = rest[len(quoted):]
 			// A closing quote must end the key.
-			if key, rest, ok = unquoteKey(quoted); !ok || rest != "" && rest[0] != '.' {
+			if err != nil || rest != "" && rest[0] != '.' {
 				return nil, errUnclosedQuote
 			}
+			key, _ = strconv.Unquote(quoted) // it is a quoted text
 			rest, more = strings.CutPrefix(rest, ".")
 		} else {
 			key, rest, more = strings.Cut(rest, ".")
@@ -56,34 +62,13 @@ func splitKeys(text string) (path diff.Path, err error) {
 	return path, nil
 }
 
-// unquoteKey returns the key before the closing quote, and the rest of the text after it.
-func unquoteKey(text string) (key, rest string, closed bool) {
-	var b strings.Builder
-	// Bytes are enough: quotes and backslashes are never part of a multi-byte character in UTF-8.
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			return b.String(), text[i+1:], true
-		case c == '\\' && i+1 < len(text):
-			i++
-			b.WriteByte(text[i])
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return "", "", false
-}
-
-// escapes adds the backslashes that ParsePath removes inside of quotes.
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
 // FormatPath returns the text that ParsePath parses to this path: keys with dots or quotes are quoted.
 func FormatPath(path diff.Path) string {
 	keys := make([]string, 0, len(path))
 	for _, key := range path {
 		// An empty key cannot be parsed, but it is visible in messages.
 		if key == "" || strings.ContainsAny(key, `."`) {
-			key = `"` + escapes.Replace(key) + `"`
+			key = strconv.Quote(key)
 		}
 		keys = append(keys, key)
 	}
@@ -94,4 +79,150 @@ func FormatPath(path diff.Path) string {
 func suggestQuotedKey(path diff.Path, from int) error {
 	meant := slices.Concat(path[:from], diff.Path{strings.Join(path[from:], ".")})
 	return fmt.Errorf("quote keys with dots: %s", FormatPath(meant))
+}
+
+// ErrNoValue is the error for a path without a value, or with null.
+var ErrNoValue = errors.New("there is no value")
+
+// ReadPath decodes the value at a path of an object into a pointer. A time.Duration is parsed from a string. The
+// decoded value shares nothing with the object. Errors never contain texts of the object, which may be secret.
+func ReadPath(object map[string]any, path string, into any) error {
+	keys, err := ParsePath(path)
+	if err != nil {
+		return err
+	}
+	value, err := valueAtPath(object, keys)
+	if err != nil {
+		return err
+	}
+	return decodeInto(value, into)
+}
+
+// valueAtPath returns the value at a path, or ErrNoValue. It is a part of the object, not a copy.
+func valueAtPath(object map[string]any, path diff.Path) (any, error) {
+	var value any = object
+	for i, key := range path {
+		// Lists are not searched: a path has no syntax for indices.
+		mapping, ok := value.(map[string]any)
+		switch {
+		// A missing parent has no value either.
+		case !ok && value == nil:
+			return nil, ErrNoValue
+		case !ok:
+			return nil, noMapError(path[:i], value)
+		}
+		value = mapping[key]
+	}
+	if value == nil {
+		return nil, ErrNoValue
+	}
+	return value, nil
+}
+
+// noMapError returns the error for a path that continues after a value without keys.
+func noMapError(path diff.Path, value any) error {
+	return fmt.Errorf("%s is %s: it has no keys", FormatPath(path), describeType(value))
+}
+
+// describeType names the type of a value for messages. It never contains a text of the object.
+func describeType(value any) string {
+	switch value := value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return fmt.Sprintf("the bool %t", value)
+	case []any:
+		return fmt.Sprintf("a list of %d items", len(value))
+	case map[string]any:
+		return fmt.Sprintf("a mapping of %d keys", len(value))
+	// Numbers and booleans are not texts, so they are shown.
+	case int64, float64, int, int32:
+		return fmt.Sprintf("the number %v", value)
+	default:
+		return fmt.Sprintf("a %T", value)
+	}
+}
+
+// decodeInto decodes a value of an object. It handles durations, which are strings in Kubernetes objects.
+func decodeInto(value, into any) error {
+	// JSON has no durations; decoding into an int64 would accept only nanoseconds.
+	if duration, ok := into.(*time.Duration); ok {
+		return decodeDuration(value, duration)
+	}
+	err := DecodeValue(value, into)
+	if err == nil {
+		return nil
+	}
+	var inside *MismatchError
+	switch value.(type) {
+	case []any, map[string]any: // the mismatch may be inside; other errors may contain texts of the object
+		if errors.As(err, &inside) {
+			return fmt.Errorf("it is %s: %w", describeType(value), inside)
+		}
+	}
+	// The decoder's error is omitted, because it can quote the value.
+	return fmt.Errorf("it is %s", describeType(value))
+}
+
+// decodeDuration parses a duration. Its errors do not repeat the text, which may be secret.
+func decodeDuration(value any, into *time.Duration) (err error) {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf(`it is %s: a duration is a string with a unit, such as "5m"`, describeType(value))
+	}
+	if *into, err = time.ParseDuration(text); err != nil {
+		return errors.New(`it is a string, but not a duration such as "5m" or "1h30m"`)
+	}
+	return nil
+}
+
+// SetPath returns the object with the value at a path. It creates missing maps on the path, and copies the others. Null
+// removes the value from the object itself. After an error, the object is unchanged.
+func SetPath(object map[string]any, text string, value any) (map[string]any, error) {
+	path, err := ParsePath(text)
+	if err != nil {
+		return nil, err
+	}
+	// The encoded value shares nothing with the argument, which the caller may modify later.
+	encoded, err := encodeField(value)
+	if err != nil {
+		return nil, fmt.Errorf("the value is not a JSON value: %w", err)
+	}
+	// All checks precede the first change.
+	parent, there, err := parentMap(object, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case encoded != nil:
+		return storage.WithValue(object, path, encoded), nil
+	// A null removes the value, and the maps above it stay.
+	case there:
+		delete(parent, path[len(path)-1])
+	}
+	return object, nil
+}
+
+// encodeField returns the JSON form of a value. A duration becomes a string, as ReadPath expects it.
+func encodeField(value any) (any, error) {
+	if duration, ok := value.(time.Duration); ok {
+		return duration.String(), nil
+	}
+	return EncodeValue(value)
+}
+
+// parentMap returns the map that contains the value at the path, and whether that map exists. A value on the path that
+// is not a map is an error.
+func parentMap(object map[string]any, path diff.Path) (parent map[string]any, there bool, err error) {
+	above := path[:len(path)-1]
+	value, err := valueAtPath(object, above)
+	if errors.Is(err, ErrNoValue) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, err
+	}
+	parent, there = value.(map[string]any)
+	if !there {
+		err = noMapError(above, value)
+	}
+	return parent, there, err
 }

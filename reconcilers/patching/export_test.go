@@ -1,0 +1,4 @@
+package patching
+
+// TouchesList decides whether a patch needs the resource version as a guard.
+var TouchesList = touchesList
