@@ -74,6 +74,3 @@ func (b *courseTB) runCleanups() {
 		runAlone(b.cleanups[i])
 	}
 }
-
-// exitPlay ends the play without reporting a failure.
-func (b *courseTB) exitPlay() { runtime.Goexit() }

@@ -151,8 +151,13 @@ func (e *exploration) playRandomCourses() {
 
 // addFindings merges the violations of a run into the findings.
 func (e *exploration) addFindings(r *run) {
-	for _, key := range r.violationKeys() {
-		v := r.violationOf(key)
+	seen := map[string]bool{}
+	for _, v := range r.violations {
+		key := v.findingKey()
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
 		known := e.findings[key]
 		if known == nil {
 			known = &finding{violation: v, run: r}
@@ -164,18 +169,6 @@ func (e *exploration) addFindings(r *run) {
 			known.violation, known.run = v, r
 		}
 	}
-}
-
-// violationKeys returns the keys of the run's violations, without duplicates.
-func (r *run) violationKeys() (all []string) {
-	seen := map[string]bool{}
-	for _, v := range r.violations {
-		if key := v.findingKey(); !seen[key] {
-			seen[key] = true
-			all = append(all, key)
-		}
-	}
-	return all
 }
 
 // findingKey returns the identity of a violation. It is the same for all objects with a generated name.

@@ -3,7 +3,6 @@ package explorer
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -81,14 +80,7 @@ func jsonDifferences(path string, want, got any) (lines []string) {
 	wanted, isMap := want.(map[string]any)
 	given, both := got.(map[string]any)
 	if isMap && both {
-		keys := map[string]bool{}
-		for key := range wanted {
-			keys[key] = true
-		}
-		for key := range given {
-			keys[key] = true
-		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
+		for _, key := range unionKeys(wanted, given) {
 			lines = append(lines, jsonDifferences(strings.TrimPrefix(path+"."+key, "."), wanted[key], given[key])...)
 		}
 		return lines
