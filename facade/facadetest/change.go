@@ -51,25 +51,23 @@ func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 // After the handler has finished, Call does not call the function, and Err says so: see [Change.Edit] and
 // [Change.Delete] for the next change.
 func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &missingClient{}
-	h := c.trial.registerHandler(absent, func(s kopf.Selection[T]) { c.registerFunction(s, fn, options) })
+	h := c.trial.registerHandler(func(s kopf.Selection[T]) { c.registerFunction(s, fn, options) })
 	// The cluster is created by the first call only: later calls see the writes of earlier ones.
 	if c.trial.cluster == nil {
 		c.trial.seedCluster(h, c.reason)
 	}
 	// The children must be in the cache before the pass starts, as an operator's informers are synced before its first
 	// pass.
-	c.trial.cluster.beginCall()
+	r := c.trial.beginCall()
 	c.trial.informers.syncChildren(ctx)
 	// The reason is only needed to explain why the function was not called. The pass detects it again.
 	found := c.trial.detectReason(h)
-	r := &recorder{objectUID: string(c.trial.subject.uid)}
 	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r),
 		jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}
-	o := c.trial.newOutcome(r, absent, err)
+	o := c.trial.newOutcome(r, err)
 	o.joinError(c.trial.informers.syncError())
 	o.joinError(unwatchedKindHint(o.Err))
 	// The next call is made as if the delay were over. A wait for a child is not skipped: its timeout would be over,

@@ -75,30 +75,11 @@ func (n *missingClient) interceptorFuncs() interceptor.Funcs {
 		Apply: func(ctx, with, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 			return n.refuseRequest()
 		},
-		SubResourceGet: func(
-			ctx, client.Client, string, client.Object, client.Object, ...client.SubResourceGetOption,
-		) error {
-			return n.refuseRequest()
-		},
-		SubResourceCreate: func(
-			ctx, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption,
-		) error {
-			return n.refuseRequest()
-		},
-		SubResourceUpdate: func(
-			ctx, client.Client, string, client.Object, ...client.SubResourceUpdateOption,
-		) error {
-			return n.refuseRequest()
-		},
-		SubResourcePatch: func(
-			ctx, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
-		) error {
-			return n.refuseRequest()
-		},
-		SubResourceApply: func(
-			ctx, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption,
-		) error {
-			return n.refuseRequest()
+		// The transport refuses the requests for subresources. Their kinds may be missing in the scheme, so the use is
+		// recorded before.
+		SubResource: func(inner client.WithWatch, name string) client.SubResourceClient {
+			n.isUsed.Store(true)
+			return inner.SubResource(name)
 		},
 	}
 }

@@ -2,8 +2,9 @@ package facadetest
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/standstill"
 )
 
 // handlerCallPrefix is the package that calls the functions of users. The part of a stack above it belongs to the
@@ -14,7 +15,7 @@ const handlerCallPrefix = "\ngithub.com/kopf-runtime/kopf-runtime/reconcilers/ad
 // goroutines, so functions of another operator in the process are included.
 func runningUserFunctions() string {
 	var found []string
-	for stack := range strings.SplitSeq(allStacks(), "\n\n") {
+	for stack := range strings.SplitSeq(standstill.AllStacks(), "\n\n") {
 		if above, _, called := strings.Cut(stack, handlerCallPrefix); called {
 			found = append(found, above)
 		}
@@ -23,15 +24,4 @@ func runningUserFunctions() string {
 		return "none of its functions is under way"
 	}
 	return fmt.Sprintf("%d of its functions have not returned:\n\n%s", len(found), strings.Join(found, "\n\n"))
-}
-
-// allStacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
-// full.
-func allStacks() string {
-	for size := 1 << 20; ; size *= 2 {
-		buffer := make([]byte, size)
-		if n := runtime.Stack(buffer, true); n < size {
-			return string(buffer[:n])
-		}
-	}
 }
