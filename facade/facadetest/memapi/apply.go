@@ -65,8 +65,12 @@ func (s *Server) applyDeclaration(t target, query url.Values, data []byte) (map[
 		return nil, err
 	}
 	if !exists {
-		// The same checks apply as for a creation by POST.
-		return s.createObject(t, document)
+		// The same checks apply as for a creation by POST. If another client creates the object during a review, it is
+		// merged with that one instead.
+		if object, err = s.createObject(t, document); apierrors.IsAlreadyExists(err) {
+			err = errChangedInReview
+		}
+		return object, err
 	}
 	// Parsing drops unknown fields and sets defaults, as for an update.
 	if object, err = t.parseObject(document); err != nil {

@@ -3,7 +3,6 @@ package memapi
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -30,9 +29,9 @@ type Connection struct {
 	After func(ctx context.Context, r Request) error
 
 	server *Server
-	cut    chan struct{}
-	// Closing a channel twice panics, and a test may cut a connection several times.
-	once     sync.Once
+	// uncut ends when the connection is cut.
+	uncut    context.Context //nolint:containedctx // it ends with the connection
+	cut      context.CancelFunc
 	mu       sync.Mutex
 	requests []Request
 }
@@ -40,11 +39,14 @@ type Connection struct {
 var _ http.RoundTripper = (*Connection)(nil)
 
 // Connect returns a new connection to the server.
-func (s *Server) Connect() *Connection { return &Connection{server: s, cut: make(chan struct{})} }
+func (s *Server) Connect() *Connection {
+	uncut, cut := context.WithCancel(context.Background())
+	return &Connection{server: s, uncut: uncut, cut: cut}
+}
 
 // Cut ends the connection permanently. Running watches end, requests no longer reach the server, and answers no longer
 // reach the client. A request that the server is processing still takes effect.
-func (c *Connection) Cut() { c.once.Do(func() { close(c.cut) }) }
+func (c *Connection) Cut() { c.cut() }
 
 // DrainRequests returns and removes the recorded requests, in the order in which they were answered, refused or lost.
 func (c *Connection) DrainRequests() []Request {
@@ -64,7 +66,7 @@ func (c *Connection) Requests() []Request {
 
 // RoundTrip sends a request. It only returns errors of the connection; API errors are responses.
 func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.isCut() {
+	if c.uncut.Err() != nil {
 		return nil, ErrCut
 	}
 	// The body is read here, and restored for the server.
@@ -78,7 +80,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := c.sendWithHooks(r, &request)
 	// The server may have processed the request, but its answer must not reach a client that is cut off.
-	if c.isCut() {
+	if c.uncut.Err() != nil {
 		err, request.Code = ErrCut, 0
 	}
 	// Requests are recorded when they are over, so the record only has complete ones.
@@ -126,7 +128,7 @@ func (c *Connection) callHook(ctx context.Context, hook func(context.Context, Re
 		return ctx.Err()
 	}
 	err := hook(ctx, request)
-	if c.isCut() {
+	if c.uncut.Err() != nil {
 		return ErrCut
 	}
 	return errors.Join(err, ctx.Err())
@@ -135,44 +137,16 @@ func (c *Connection) callHook(ctx context.Context, hook func(context.Context, Re
 // serveWatch serves a watch that ends when the connection is cut.
 func (c *Connection) serveWatch(r *http.Request, request *Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	// The goroutine ends with the watch or with the connection, whichever ends first.
-	go func() {
-		defer cancel()
-		select {
-		case <-c.cut:
-		case <-ctx.Done():
-		}
-	}()
+	// The watch ends with its request or with the connection, whichever ends first.
+	stop := context.AfterFunc(c.uncut, cancel)
 	response, err := c.server.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	request.Code = response.StatusCode
-	response.Body = closingBody{response.Body, cancel}
+	response.Body = watchBody{response.Body, func() { stop(); cancel() }}
 	return response, nil
-}
-
-// closingBody calls closed when the client closes the body.
-type closingBody struct {
-	io.ReadCloser
-	onClose func()
-}
-
-// Close closes the body. It also ends the goroutine that waits for the cut.
-func (c closingBody) Close() error {
-	c.onClose()
-	return c.ReadCloser.Close()
-}
-
-// isCut reports whether the connection was cut.
-func (c *Connection) isCut() bool {
-	select {
-	case <-c.cut:
-		return true
-	default:
-		return false
-	}
 }
 
 // hookResponse turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code

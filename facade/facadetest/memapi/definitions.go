@@ -3,6 +3,7 @@ package memapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,7 +89,7 @@ func (s *Server) checkDefinition(t target, object, before map[string]any) (field
 			return problems, nil
 		}
 	}
-	d, problems := schemas.Read(crd, s.extensions.forSchemas())
+	d, problems := schemas.Read(crd, s.extensions.CompileRules, s.extensions.NewConverter)
 	// Objects stay in the version in which they were stored. With a conversion webhook, the server would decode them as
 	// the new storage version, so it refuses the change.
 	if former := s.schemas[servedAs(crd)]; former != nil && len(problems) == 0 && d.Convert != nil &&
@@ -107,10 +108,9 @@ func (s *Server) updateServedKinds(t target, before, after map[string]any) {
 	is, _ := definitionOf(t, after)
 	// Versions that are no longer served are removed first.
 	for _, r := range servedResources(was) {
-		still := false
-		for _, other := range servedResources(is) {
-			still = still || other.Plural == r.Plural && other.Version == r.Version
-		}
+		still := slices.ContainsFunc(servedResources(is), func(other Resource) bool {
+			return other.Plural == r.Plural && other.Version == r.Version
+		})
 		// A deleted definition takes its objects with it; a version that is no longer served does not.
 		if !still && after == nil {
 			s.removeResource(r.Group, r.Plural)
@@ -122,7 +122,7 @@ func (s *Server) updateServedKinds(t target, before, after map[string]any) {
 		return
 	}
 	// Problems are ignored here: validation has refused definitions with problems already.
-	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.forSchemas())
+	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.CompileRules, s.extensions.NewConverter)
 	for _, r := range servedResources(is) {
 		s.installResource(r)
 	}

@@ -33,7 +33,7 @@ func (s *Server) collectIfNeeded(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.isScheduled:
 	// Only deletions, and changes of objects with owners, can produce garbage.
-	case after == nil, metadataOf(after)["ownerReferences"] != nil, metadataOf(after)["deletionTimestamp"] != nil,
+	case after == nil, metadataOf(after)["ownerReferences"] != nil, isBeingDeleted(after),
 		before != nil && metadataOf(before)["ownerReferences"] != nil:
 		s.scheduleCollection()
 	}
@@ -101,17 +101,16 @@ func (s *Server) allTargets(withEvents bool) []target {
 
 // collectObject collects one object if that is due, and reports whether it changed anything.
 func (s *Server) collectObject(t target, object map[string]any) bool {
-	finalizers, _ := metadataOf(object)["finalizers"].([]any)
-	dying := metadataOf(object)["deletionTimestamp"] != nil
+	dying := isBeingDeleted(object)
 	switch {
-	case dying && slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)):
+	case dying && hasFinalizer(object, metav1.FinalizerOrphanDependents):
 		for _, one := range s.dependentsOf(object) {
 			// The dependents survive, but without a reference to this owner.
 			s.removeReferences(one, func(ref map[string]any) bool { return ref["uid"] != metadataOf(object)["uid"] })
 		}
 		s.removeFinalizer(t, metav1.FinalizerOrphanDependents)
 		return true
-	case dying && slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)):
+	case dying && hasFinalizer(object, metav1.FinalizerDeleteDependents):
 		// A foreground deletion waits for the dependents that block it.
 		if slices.ContainsFunc(s.dependentsOf(object), func(one target) bool { return s.blocksDeletion(one, object) }) {
 			return false
@@ -150,10 +149,9 @@ func (s *Server) collectDependent(t target, object map[string]any) bool {
 		s.unblockOwners(t, object)
 	default:
 		// An earlier deletion may have chosen a policy, which is stored as a finalizer.
-		finalizers, _ := metadataOf(object)["finalizers"].([]any)
-		if slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)) {
+		if hasFinalizer(object, metav1.FinalizerOrphanDependents) {
 			policy = metav1.DeletePropagationOrphan
-		} else if slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
+		} else if hasFinalizer(object, metav1.FinalizerDeleteDependents) {
 			policy = metav1.DeletePropagationForeground
 		}
 	}

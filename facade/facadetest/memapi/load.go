@@ -11,7 +11,7 @@ import (
 )
 
 // Load stores objects from a dump with their uids, resource versions and statuses, without admission. An object without
-// a uid is created as by a client, but without reviewers. Definitions are loaded first.
+// a uid and a resource version is created as by a client, but without reviewers. Definitions are loaded first.
 // The history is dropped: earlier watches end with the status 410. If the kind of an object is not served, Load returns
 // an error and stores nothing but the definitions.
 func (s *Server) Load(objects ...map[string]any) error {
@@ -102,7 +102,8 @@ func (s *Server) loadObject(r Resource, given map[string]any) error {
 	}
 	t := s.newTarget(r, namespace, name)
 	var err error
-	if uid, _ := metadata["uid"].(string); uid == "" {
+	uid, _ := metadata["uid"].(string)
+	if version, _ := metadata["resourceVersion"].(string); uid == "" && version == "" {
 		// The usual creation applies defaults and validation.
 		var body []byte
 		if body, err = json.Marshal(object); err == nil {

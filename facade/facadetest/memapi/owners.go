@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // ownership is the state of the owner in an owner reference.
@@ -19,16 +18,10 @@ const (
 
 // ownerState returns the state of an owner. A namespaced owner is in the namespace of its dependent.
 func (s *Server) ownerState(t target, ref map[string]any) ownership {
-	version, _ := ref["apiVersion"].(string)
-	gv, err := schema.ParseGroupVersion(version)
-	// The first resource with the apiVersion and kind is the owner's.
-	at := slices.IndexFunc(s.resources, func(r Resource) bool {
-		return err == nil && r.groupVersion() == gv && r.Kind == ref["kind"]
-	})
-	if at < 0 {
+	r, isServed := s.resourceOf(ref)
+	if !isServed {
 		return ownerUnknown
 	}
-	r := s.resources[at]
 	name, _ := ref["name"].(string)
 	owner := s.newTarget(r, "", name)
 	// A cluster-scoped object cannot have a namespaced owner.
@@ -43,10 +36,8 @@ func (s *Server) ownerState(t target, ref map[string]any) ownership {
 	if !ok || metadataOf(object)["uid"] != ref["uid"] {
 		return ownerDangling
 	}
-	finalizers, _ := metadataOf(object)["finalizers"].([]any)
 	// Only a foreground deletion makes the owner wait.
-	if metadataOf(object)["deletionTimestamp"] != nil &&
-		slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
+	if isBeingDeleted(object) && hasFinalizer(object, metav1.FinalizerDeleteDependents) {
 		return ownerWaiting
 	}
 	return ownerSolid
@@ -88,10 +79,8 @@ func (s *Server) blocksDeletion(t target, owner map[string]any) bool {
 // owners would never be deleted otherwise.
 func (s *Server) unblockOwners(t target, object map[string]any) {
 	inCircle := slices.ContainsFunc(s.dependentsOf(object), func(one target) bool {
-		metadata := metadataOf(s.objects[one.groupResource()][one.objectKey()])
-		finalizers, _ := metadata["finalizers"].([]any)
-		return metadata["deletionTimestamp"] != nil &&
-			slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
+		dependent := s.objects[one.groupResource()][one.objectKey()]
+		return isBeingDeleted(dependent) && hasFinalizer(dependent, metav1.FinalizerDeleteDependents)
 	})
 	if !inCircle {
 		return

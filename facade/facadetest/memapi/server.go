@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -158,13 +159,9 @@ func (s *Server) removeResource(group, plural string) {
 
 // dropResource removes a resource from the list, in one version, or in all if the version is empty.
 func (s *Server) dropResource(group, version, plural string) {
-	var kept []Resource
-	for _, r := range s.resources {
-		if r.Group != group || r.Plural != plural || version != "" && r.Version != version {
-			kept = append(kept, r)
-		}
-	}
-	s.resources = kept
+	s.resources = slices.DeleteFunc(slices.Clone(s.resources), func(r Resource) bool {
+		return r.Group == group && r.Plural == plural && (version == "" || r.Version == version)
+	})
 }
 
 // findResource returns a served resource.

@@ -1,9 +1,6 @@
 package memapi
 
 import (
-	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/json"
@@ -24,21 +21,12 @@ func (t target) checkUnknownFields(data []byte) error {
 	}
 	problems, err := json.UnmarshalStrict(data, typed)
 	// A type error is a bad request, whatever the handling of unknown fields.
-	switch {
-	case err != nil:
-		return apierrors.NewBadRequest(
-			fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", t.Kind, t.Version, t.Kind, err),
-		)
-	case len(problems) == 0:
-		return nil
+	if err != nil {
+		return t.unreadableError(err)
 	}
 	var texts []string
 	for _, one := range problems {
 		texts = append(texts, one.Error())
 	}
-	if t.fieldValidation == metav1.FieldValidationStrict {
-		return t.unknownFieldsError(texts)
-	}
-	t.notes.warnings = append(t.notes.warnings, texts...)
-	return nil
+	return t.reportUnknown(texts)
 }

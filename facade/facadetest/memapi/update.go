@@ -184,15 +184,8 @@ func (s *Server) replaceObject(t target, before, object map[string]any) (map[str
 		metadata["uid"] = was["uid"]
 	}
 	// Clients cannot change these fields; the stored values remain.
-	for _, own := range []string{
-		"resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
-		"generateName",
-	} {
-		delete(metadata, own)
-		if was[own] != nil {
-			metadata[own] = was[own]
-		}
-	}
+	keepFields(metadata, was, "resourceVersion", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "generation", "generateName")
 	if t.subresource == "" {
 		t.setDefinitionStatus(object) // its validation requires the storage version to be a stored one
 	}
@@ -271,16 +264,14 @@ func (t target) permittedChanges(before, object map[string]any) map[string]any {
 // dropEmptyMetadata removes empty metadata fields that the Go types of the real server omit when empty.
 func dropEmptyMetadata(metadata map[string]any) {
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		isEmpty := metadata[name] == nil
 		switch value := metadata[name].(type) {
 		case map[string]any:
-			if len(value) == 0 {
-				delete(metadata, name)
-			}
+			isEmpty = len(value) == 0
 		case []any:
-			if len(value) == 0 {
-				delete(metadata, name)
-			}
-		case nil:
+			isEmpty = len(value) == 0
+		}
+		if isEmpty {
 			delete(metadata, name)
 		}
 	}
