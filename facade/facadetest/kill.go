@@ -35,8 +35,8 @@ func (r *Runner) Kill() {
 }
 
 // gate blocks the effects of an operator after it was killed. Writes, events and handler calls pass through it. The two
-// contexts end in this order: killed blocks, and released lets blocked goroutines end with errKilled, so that they do not
-// outlive the test.
+// contexts end in this order: killed blocks, and released lets blocked goroutines end with errKilled, so that they do
+// not outlive the test.
 type gate struct {
 	killed, released         context.Context //nolint:containedctx // they are two signals
 	blockAll, releaseBlocked context.CancelFunc

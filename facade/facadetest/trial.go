@@ -66,8 +66,8 @@ func (t *trial[T]) registerHandler(register func(s kopf.Selection[T])) *handlers
 	return nil
 }
 
-// beginCall marks the start of a call and returns its recorder. The first call stores the object unchanged, unless it is
-// for a change, which needs the operator's stored state.
+// beginCall marks the start of a call and returns its recorder. The first call stores the object unchanged, unless it
+// is for a change, which needs the operator's stored state.
 func (t *trial[T]) beginCall() *recorder {
 	if t.cluster == nil {
 		t.cluster = newCluster(t.subject.servedResource(), t.subject.bodyAsStored())

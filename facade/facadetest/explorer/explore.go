@@ -3,6 +3,7 @@ package explorer
 import (
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 )
@@ -179,16 +180,6 @@ func (v violation) findingKey() string {
 // numberPattern matches the placeholders of generated names.
 var numberPattern = regexp.MustCompile(`<\d+>`)
 
-// violationOf returns the first violation with the key, or an empty one.
-func (r *run) violationOf(key string) violation {
-	for _, v := range r.violations {
-		if v.findingKey() == key {
-			return v
-		}
-	}
-	return violation{}
-}
-
 // completeReport shortens the courses of the findings and completes the report.
 func (e *exploration) completeReport() *Report {
 	e.report.Points = len(e.uncut.points)
@@ -211,10 +202,11 @@ func (e *exploration) shortenCourse(f *finding, key string) {
 	for i := 0; i < len(f.run.course) && len(f.run.course) > 1; {
 		r := e.playCourse(f.run.course.withoutTrouble(i))
 		r.judgeAll(e.uncut, e.settings)
-		if v := r.violationOf(key); v.class == "" {
+		same := func(v violation) bool { return v.findingKey() == key }
+		if at := slices.IndexFunc(r.violations, same); at < 0 {
 			i++
 		} else {
-			f.violation, f.run = v, r
+			f.violation, f.run = r.violations[at], r
 		}
 	}
 }

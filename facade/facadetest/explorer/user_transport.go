@@ -81,8 +81,7 @@ func (w *environment) editAsOther(r memapi.Request) {
 		o := unstructured.Unstructured{Object: object}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		one := edit{uid: string(o.GetUID()), label: w.names.labelWithKind(r.Resource.Kind, &o),
-			isAfterPlay: w.run.complete}
+		one := edit{label: w.names.labelWithKind(r.Resource.Kind, &o), isAfterPlay: w.run.complete}
 		w.run.noteAt(w.elapsedTime(), "other", "changes "+one.label)
 		if w.scenario.Foreign != nil {
 			w.run.hasForeignChanges = true

@@ -177,8 +177,7 @@ func (s *Server) setResourceVersion(t target, metadata map[string]any) {
 	}
 }
 
-// storeObject stores an object and does everything that follows from the change: it records it for watches, updates the
-// served definitions, collects garbage and handles namespaces.
+// storeObject stores an object and does everything that follows from the change.
 func (s *Server) storeObject(t target, before, after map[string]any) {
 	if t.isDryRun {
 		return
@@ -186,9 +185,6 @@ func (s *Server) storeObject(t target, before, after map[string]any) {
 	// The former object is not changed, because the history refers to it.
 	s.objects[t.groupResource()][t.objectKey()] = after
 	s.recordChange(t, before, after, nil)
-	s.updateServedKinds(t, before, after)
-	s.collectIfNeeded(before, after)
-	s.keepNamespaces(t, before, after)
 }
 
 // removeObject removes an object. Watches receive its last state with a new resource version, as from the real server.
@@ -200,9 +196,6 @@ func (s *Server) removeObject(t target, before map[string]any) {
 	last := cloneObject(before)
 	metadataOf(last)["resourceVersion"] = s.nextVersion()
 	s.recordChange(t, before, nil, last)
-	s.updateServedKinds(t, before, nil)
-	s.collectIfNeeded(before, nil)
-	s.keepNamespaces(t, before, nil)
 }
 
 // pruneStatus removes status fields that are not in Resource.StatusFields.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -25,25 +24,22 @@ func (s *Server) Load(objects ...map[string]any) error {
 	for _, object := range objects {
 		// Definitions must be served before their objects are resolved.
 		if isDefinition(object) {
-			if err := s.loadObject(definitionsResource, object); err != nil {
+			if err := s.loadObject(object); err != nil {
 				return err
 			}
 		}
 	}
 	// All kinds are resolved before the first object is stored, so that an unknown kind does not leave half of a dump.
-	var found []Resource
 	for _, object := range objects {
-		r, ok := s.resourceOf(object)
-		if !ok {
-			return fmt.Errorf("%v of %v is not served", object["kind"], object["apiVersion"])
+		if _, err := s.resourceOf(object); err != nil {
+			return err
 		}
-		found = append(found, r)
 	}
-	for i, object := range objects {
+	for _, object := range objects {
 		if isDefinition(object) {
 			continue
 		}
-		if err := s.loadObject(found[i], object); err != nil {
+		if err := s.loadObject(object); err != nil {
 			return err
 		}
 	}
@@ -53,18 +49,13 @@ func (s *Server) Load(objects ...map[string]any) error {
 }
 
 // resourceOf returns the resource of an object by its apiVersion and kind.
-func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
-	version, _ := object["apiVersion"].(string)
-	gv, err := schema.ParseGroupVersion(version)
-	if err != nil {
-		return Resource{}, false
-	}
+func (s *Server) resourceOf(object map[string]any) (Resource, error) {
 	for _, r := range s.resources {
-		if r.groupVersion() == gv && r.Kind == object["kind"] {
-			return r, true
+		if r.groupVersion().String() == object["apiVersion"] && r.Kind == object["kind"] {
+			return r, nil
 		}
 	}
-	return Resource{}, false
+	return Resource{}, fmt.Errorf("%v of %v is not served", object["kind"], object["apiVersion"])
 }
 
 // uidMiddle is the middle of the uids that this server assigns. The last part is a counter. The first part follows from
@@ -88,8 +79,12 @@ func (s *Server) reserveUID(object map[string]any) {
 }
 
 // loadObject stores one object in the namespace of its metadata.
-func (s *Server) loadObject(r Resource, given map[string]any) error {
+func (s *Server) loadObject(given map[string]any) error {
 	object := encodedCopy(given)
+	r, err := s.resourceOf(object)
+	if err != nil {
+		return err
+	}
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
@@ -101,7 +96,6 @@ func (s *Server) loadObject(r Resource, given map[string]any) error {
 		return fmt.Errorf("the object %q of %s has no name, or its namespace %q is wrong", name, r.Plural, namespace)
 	}
 	t := s.newTarget(r, namespace, name)
-	var err error
 	uid, _ := metadata["uid"].(string)
 	if version, _ := metadata["resourceVersion"].(string); uid == "" && version == "" {
 		// The usual creation applies defaults and validation.

@@ -11,12 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namespaceKeeper holds the state of [Server.ManageNamespaces].
-type namespaceKeeper struct {
-	delay       time.Duration
-	isScheduled bool // a timer for the next run is pending
-}
-
 // ManageNamespaces makes namespaces behave as in a cluster. Objects can only be created in a namespace that exists and
 // is not being deleted. A new namespace gets the service account "default". A deleted namespace is emptied after the
 // delay, waits for the finalizers of its objects, and disappears. A deleted definition and its objects are handled in
@@ -26,7 +20,7 @@ type namespaceKeeper struct {
 func (s *Server) ManageNamespaces(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.namespaces = &namespaceKeeper{delay: delay}
+	s.namespaces = &delayedWork{delay: delay}
 }
 
 // managesNamespace reports whether the target is a namespace that is deleted in two steps.

@@ -59,8 +59,8 @@ func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 // The request is then served again. Clients never receive it.
 var errChangedInReview = errors.New("the object has changed during its review")
 
-// reviewObject lets the reviewers review an object before it is stored, or its deletion if object is nil. It returns the
-// changed object, or nil if the reviewers do not change it. The lock is released meanwhile.
+// reviewObject lets the reviewers review an object before it is stored, or its deletion if object is nil. It returns
+// the changed object, or nil if the reviewers do not change it. The lock is released meanwhile.
 func (s *Server) reviewObject(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
 	// The server's own changes are not reviewed.
 	if t.reviewContext == nil || len(s.reviewers) == 0 {

@@ -36,7 +36,7 @@ type target struct {
 	// isDryRun is set for a dry run, which stores nothing.
 	isDryRun bool
 	notes    *notes
-	// reviewContext is the context of a client's request. It is nil for the server's own changes, which are not reviewed.
+	// reviewContext is the context of a client's request. It is nil for the server's own changes, which skip reviews.
 	reviewContext context.Context //nolint:containedctx // a target is a part of one request
 	// reviewedKind is the kind of the reviewed objects, if it differs from that of the resource.
 	reviewedKind schema.GroupVersionKind

@@ -51,14 +51,13 @@ type Server struct {
 	schemas              map[schema.GroupResource]*schemas.Definition
 	fieldManagers        map[fieldManagerKey]*managedfields.FieldManager
 	clearedManagedFields map[any]bool // the uids of objects whose managedFields a request has removed
-	collector            *collector   // nil if garbage is not collected
+	collector            *delayedWork // nil if garbage is not collected
 	pages                map[string]page
-	pageNames            []string // in the order of their creation
 	pageCount            int
 	// historyLimit is set by LimitHistory; 0 keeps everything.
 	historyLimit int
 	extensions   Extensions
-	namespaces   *namespaceKeeper // nil if namespaces need not exist
+	namespaces   *delayedWork // nil if namespaces need not exist
 	// ignoresShards is set by IgnoreShardSelector.
 	ignoresShards bool
 }

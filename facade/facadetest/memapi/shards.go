@@ -30,17 +30,17 @@ func (s *Server) IgnoreShardSelector() {
 
 // shardRange matches one range of a selector without spaces. Bounds have 16 digits; only the end of all hashes has 17.
 var shardRange = regexp.MustCompile(
-	`shardRange\(object\.metadata\.(uid|namespace),['"](0x[0-9a-f]{16}|0x10{16})['"],['"](0x[0-9a-f]{16}|0x10{16})['"]\)`,
+	`shardRange\(object\.metadata\.(uid|namespace),'(0x[0-9a-f]{16}|0x10{16})','(0x[0-9a-f]{16}|0x10{16})'\)`,
 )
 
 // parseShards parses a shardSelector: ranges of one field, joined by "||", with parentheses or without. Like the real
-// server, it answers a malformed one with the status 500, but does not say what is wrong with it.
+// server, it answers a malformed one with the status 500, but its message does not name the mistake.
 func (s *Server) parseShards(text string) (shardSelector, error) {
 	if text == "" || s.ignoresShards {
 		return shardSelector{}, nil
 	}
 	var shards shardSelector
-	compact := strings.Join(strings.Fields(text), "")
+	compact := strings.ReplaceAll(strings.Join(strings.Fields(text), ""), `"`, "'")
 	// With a letter in the place of each range, only operators and parentheses remain, which are then reduced.
 	rest, former := shardRange.ReplaceAllString(compact, "r"), ""
 	for rest != former {

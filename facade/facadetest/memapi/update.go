@@ -130,12 +130,8 @@ func (t target) patchTypes() []string {
 
 // unsupportedContentType returns the error for a patch with an unsupported content type.
 func unsupportedContentType(known []string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
-		Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " +
-			strings.Join(known, ", "),
-	}}
+	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(known, ", "))
 }
 
 // goType returns an empty object of a built-in kind. The scheme of client-go does not include custom resource

@@ -24,8 +24,8 @@ import (
 // reviewTimeout is the default timeout of the API server in seconds, for entries without one.
 const reviewTimeout = 10
 
-// Hook is one entry of a webhook configuration. Entries of validating ones have the same fields, but for the reinvocation
-// policy.
+// Hook is one entry of a webhook configuration. Entries of validating ones have the same fields, but for the
+// reinvocation policy.
 type Hook struct {
 	admissionregistrationv1.MutatingWebhook
 	mutating bool
