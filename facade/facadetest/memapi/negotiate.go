@@ -144,26 +144,23 @@ func (t *target) readOptions(r *http.Request) error {
 func invalidOptions(verb string, query url.Values, form string) error {
 	var kind string
 	var problems field.ErrorList
-	dry, manager, strictness := query["dryRun"], query.Get("fieldManager"), query.Get("fieldValidation")
+	var err error
 	switch verb {
 	case "create":
-		kind = "CreateOptions"
-		problems = validation.ValidateCreateOptions(&metav1.CreateOptions{
-			DryRun: dry, FieldManager: manager, FieldValidation: strictness,
-		})
+		options := &metav1.CreateOptions{}
+		err = metav1.Convert_url_Values_To_v1_CreateOptions(&query, options, nil)
+		kind, problems = "CreateOptions", validation.ValidateCreateOptions(options)
 	case "update":
-		kind = "UpdateOptions"
-		problems = validation.ValidateUpdateOptions(&metav1.UpdateOptions{
-			DryRun: dry, FieldManager: manager, FieldValidation: strictness,
-		})
+		options := &metav1.UpdateOptions{}
+		err = metav1.Convert_url_Values_To_v1_UpdateOptions(&query, options, nil)
+		kind, problems = "UpdateOptions", validation.ValidateUpdateOptions(options)
 	case "patch":
-		kind = "PatchOptions"
-		options := &metav1.PatchOptions{DryRun: dry, FieldManager: manager, FieldValidation: strictness}
-		if query.Has("force") {
-			force := query.Get("force") != "false"
-			options.Force = &force
-		}
-		problems = validation.ValidatePatchOptions(options, types.PatchType(form))
+		options := &metav1.PatchOptions{}
+		err = metav1.Convert_url_Values_To_v1_PatchOptions(&query, options, nil)
+		kind, problems = "PatchOptions", validation.ValidatePatchOptions(options, types.PatchType(form))
+	}
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
 	}
 	if len(problems) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
