@@ -78,8 +78,8 @@ func (a *Admission[T]) Mutate(
 func (a *Admission[T]) reviewWithHandler(
 	ctx context.Context, kind string, register func(kopf.Selection[T]),
 ) Verdict[T] {
-	absent, r := &missingClient{}, &recorder{}
-	h := a.trial.registerHandler(absent, register)
+	r := &recorder{}
+	h := a.trial.registerHandler(register)
 	out := Verdict[T]{Object: a.trial.subject.withMergePatch(nil)}
 	// The response has only the text of the error; the test needs the error itself.
 	heard := captureHandlerError(h, r, &out.Err)
@@ -105,7 +105,7 @@ func (a *Admission[T]) reviewWithHandler(
 	out.Called, _, _, _, out.InPlace = r.copyRecorded()
 	// A handler may discard the error of a missing client. Report it in any case, because the handler did not do its
 	// work.
-	if err := absent.usageError(); err != nil && !errors.Is(out.Err, err) {
+	if err := a.trial.absent.usageError(); err != nil && !errors.Is(out.Err, err) {
 		out.Err = errors.Join(out.Err, err)
 	}
 	return out

@@ -3,14 +3,17 @@ package facadetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -51,25 +54,23 @@ func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 // After the handler has finished, Call does not call the function, and Err says so: see [Change.Edit] and
 // [Change.Delete] for the next change.
 func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &missingClient{}
-	h := c.trial.registerHandler(absent, func(s kopf.Selection[T]) { c.registerFunction(s, fn, options) })
+	h := c.trial.registerHandler(func(s kopf.Selection[T]) { c.registerFunction(s, fn, options) })
 	// The cluster is created by the first call only: later calls see the writes of earlier ones.
 	if c.trial.cluster == nil {
 		c.trial.seedCluster(h, c.reason)
 	}
 	// The children must be in the cache before the pass starts, as an operator's informers are synced before its first
 	// pass.
-	c.trial.cluster.beginCall()
+	r := c.trial.beginCall()
 	c.trial.informers.syncChildren(ctx)
 	// The reason is only needed to explain why the function was not called. The pass detects it again.
 	found := c.trial.detectReason(h)
-	r := &recorder{objectUID: string(c.trial.subject.uid)}
 	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r),
 		jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}
-	o := c.trial.newOutcome(r, absent, err)
+	o := c.trial.newOutcome(r, err)
 	o.joinError(c.trial.informers.syncError())
 	o.joinError(unwatchedKindHint(o.Err))
 	// The next call is made as if the delay were over. A wait for a child is not skipped: its timeout would be over,
@@ -129,4 +130,53 @@ func (c *Change[T]) notCalledError(ctx context.Context, found kopf.Reason) error
 	return fmt.Errorf("facadetest: the function was not called: it is for the reason %q, and an operator finds the "+
 		"reason %q, by comparing the object with what was handled last: does Old differ, or was the change handled "+
 		"by a former call?", c.reason, found)
+}
+
+// Edit changes the stored object after a call, like another client. The next call handles an update, or still the
+// creation if that is unfinished. The handler's writes and the operator's stored state are kept. Before the first call,
+// change the object itself.
+func (c *Change[T]) Edit(change func(object T)) {
+	c.trial.editObject(c.trial.subject.codec.Transform(change, codec.Lists{}))
+	c.updateReason()
+}
+
+// Delete deletes the stored object after a call, like another client. The next call handles the deletion. Children that
+// the object cannot own are deleted from the [Client] when its handler is finished, because Kubernetes would not delete
+// them. Other children stay, as there is no garbage collection. Before the first call, pass [Reason].
+func (c *Change[T]) Delete() {
+	c.trial.editObject(func(body map[string]any) error {
+		metadata, _ := body["metadata"].(map[string]any)
+		metadata["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+		held, _ := metadata["finalizers"].([]any)
+		// Without a finalizer, the API server in memory would remove the object at once, before the handler of the
+		// deletion.
+		for _, name := range []any{finalizer, keepFinalizer} {
+			if !slices.Contains(held, name) {
+				held = append(slices.Clip(held), name)
+			}
+		}
+		metadata["finalizers"] = held
+		return nil
+	})
+	c.updateReason()
+}
+
+// updateReason sets the reason of the next call to the one that an operator detects. It keeps the present reason if the
+// object does not differ. The handler is not known here, so its extra fields, such as fields in the status, are not
+// compared.
+func (c *Change[T]) updateReason() {
+	switch found := c.trial.detectReason(&handlers.Handler{}); found {
+	case kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete:
+		c.reason = found
+	}
+}
+
+// editObject applies a change of another client to the stored object.
+func (t *trial[T]) editObject(transform patching.Transform) {
+	if t.cluster == nil {
+		panicMisuse("%s: the function was not called yet: change the object that the constructor gets", t.constructor)
+	}
+	if err := t.cluster.editObject(transform); err != nil {
+		panicMisuse("%s: editing the object: %v", t.constructor, err)
+	}
 }

@@ -210,11 +210,14 @@ func TestWithoutClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			facadetest.NewTask(orders()).Call(t.Context(), func(ctx context.Context, r *DatabaseRun) error {
+			got := facadetest.NewTask(orders()).Call(t.Context(), func(ctx context.Context, r *DatabaseRun) error {
 				err = use(ctx, r.Client)
 				return nil
 			})
-			contains(t, errorText(err), "facadetest.Client(")
+			if err == nil {
+				t.Error("the request must fail")
+			}
+			contains(t, errorText(got.Err), "facadetest.Client(")
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // The kit's operator has a name that no other operator uses, because the kit hides the operator's stored state from
@@ -75,9 +74,7 @@ func (c *cluster) editObject(transform patching.Transform) (err error) {
 
 // storedBody returns a copy of the stored object. Handlers may modify it.
 func (c *cluster) storedBody() map[string]any {
-	body := c.server.Object(c.resource, c.key.Namespace, c.key.Name)
-	copied, _ := diff.DeepCopy(body).(map[string]any)
-	return copied
+	return c.server.Object(c.resource, c.key.Namespace, c.key.Name)
 }
 
 // Latest returns the stored object. It implements the cache of the operator, which is never stale here.

@@ -29,22 +29,14 @@ func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, opt
 // Call calls the function as a handler of the event and reports its errors in Err. An operator only logs these errors,
 // unless the option kopf.Errors says otherwise.
 func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &missingClient{}
 	h := e.trial.registerHandler(
-		absent,
 		func(s kopf.Selection[T]) { s.OnEvent(e.trial.options.id, fn, kopf.JoinOptions(options...)) },
 	)
-	if e.trial.cluster == nil {
-		// Raw events do not need the operator's stored state, so the object is stored unchanged.
-		e.trial.cluster = newCluster(e.trial.subject.servedResource(), e.trial.subject.bodyAsStored())
-	}
-	c := e.trial.cluster
-	c.beginCall()
-	r := &recorder{objectUID: string(e.trial.subject.uid)}
+	r := e.trial.beginCall()
 	handling := events.EventHandling{
 		Handlers: []*adapters.HandlerChain{adapters.New(r.wrapHandler(h), nil)}, HandledKind: e.trial.engineKind(r),
 	}
-	ctx, body := withListener(ctx, r), c.storedBody()
+	ctx, body := withListener(ctx, r), e.trial.cluster.storedBody()
 	seen, err := compact.NewFromBody(body)
 	if err != nil {
 		panic(err) // unreachable: the body was decoded from JSON
@@ -52,7 +44,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	// The engine delivers the event, and then writes the changes of all handlers.
 	event := events.RawEvent{Type: string(e.kind), Object: seen}
 	handling.WriteChanges(ctx, body, handling.DeliverEvents(ctx, []events.RawEvent{event}))
-	return e.trial.newOutcome(r, absent, nil)
+	return e.trial.newOutcome(r, nil)
 }
 
 // ChildEvent is an event of a child of one object, for which a handler is called. Create it with [NewChildEvent].
@@ -77,31 +69,25 @@ func NewChildEvent[T, C client.Object](
 func (e *ChildEvent[T, C]) Call(
 	ctx context.Context, fn func(ctx context.Context, e *kopf.ChildEvent[T, C]) error, options ...kopf.Option,
 ) Outcome[T] {
-	absent := &missingClient{}
-	h := e.trial.registerHandler(absent, func(s kopf.Selection[T]) {
+	h := e.trial.registerHandler(func(s kopf.Selection[T]) {
 		s.Owns(e.child.newPrototype())
 		kopf.OnChild(s, e.trial.options.id, fn, kopf.JoinOptions(options...))
 	})
-	if e.trial.cluster == nil {
-		e.trial.cluster = newCluster(e.trial.subject.servedResource(), e.trial.subject.bodyAsStored())
-	}
-	c := e.trial.cluster
-	c.beginCall()
-	r := &recorder{objectUID: string(e.trial.subject.uid)}
+	r := e.trial.beginCall()
 	// The filter runs before the attempt, as in the engine. A panic in it becomes an error.
 	if h.ChildFilter != nil {
 		wants, err := h.CallCriterion("filter of children",
 			func() (bool, error) { return h.ChildFilter(ctx, e.child.bodyAsStored()) })
 		if !wants || err != nil {
-			return e.trial.newOutcome(r, absent, err)
+			return e.trial.newOutcome(r, err)
 		}
 	}
-	body := c.storedBody()
+	body := e.trial.cluster.storedBody()
 	// The cause has the parent as its object; the child is an argument of the call.
 	a := execution.NewAttempt(r.wrapHandler(h),
 		&cause.Cause{EventType: string(e.kind), Object: jsontext.NewFromValue(body)},
 		body)
-	a.Call.Child, a.Call.LatestState = e.child.bodyAsStored(), c
+	a.Call.Child, a.Call.LatestState = e.child.bodyAsStored(), e.trial.cluster
 	err := e.trial.runAttempt(withListener(ctx, r), a, r)
-	return e.trial.newOutcome(r, absent, err)
+	return e.trial.newOutcome(r, err)
 }

@@ -21,7 +21,7 @@ type goldenFileSet struct {
 	texts map[string]comparedText
 }
 
-var goldenFiles goldenFileSet
+var goldenFiles = goldenFileSet{texts: map[string]comparedText{}}
 
 // recordText records the text for a file. If the file was used before, it returns the first text instead.
 func (f *goldenFileSet) recordText(file, test, text string) (former comparedText, again bool) {
@@ -29,9 +29,6 @@ func (f *goldenFileSet) recordText(file, test, text string) (former comparedText
 	defer f.mu.Unlock()
 	former, again = f.texts[absolutePath(file)]
 	if !again {
-		if f.texts == nil {
-			f.texts = map[string]comparedText{}
-		}
 		f.texts[absolutePath(file)] = comparedText{test, text}
 	}
 	return former, again

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -36,29 +35,22 @@ func (r *Runner) Kill() {
 }
 
 // gate blocks the effects of an operator after it was killed. Writes, events and handler calls pass through it. The two
-// channels are closed in this order: killed blocks, and released lets blocked goroutines end with errKilled.
+// contexts end in this order: killed blocks, and released lets blocked goroutines end with errKilled, so that they do
+// not outlive the test.
 type gate struct {
-	killOnce, releaseOnce sync.Once
-	killed, released      chan struct{}
+	killed, released         context.Context //nolint:containedctx // they are two signals
+	blockAll, releaseBlocked context.CancelFunc
 }
 
-func newGate() *gate { return &gate{killed: make(chan struct{}), released: make(chan struct{})} }
-
-// blockAll blocks everything from now on. Further calls have no effect.
-func (g *gate) blockAll() { g.killOnce.Do(func() { close(g.killed) }) }
-
-// releaseBlocked ends the blocked goroutines, with an error, so that they do not outlive the test.
-func (g *gate) releaseBlocked() { g.releaseOnce.Do(func() { close(g.released) }) }
+func newGate() *gate {
+	g := &gate{}
+	g.killed, g.blockAll = context.WithCancel(context.Background())
+	g.released, g.releaseBlocked = context.WithCancel(context.Background())
+	return g
+}
 
 // isShut reports whether the operator was killed. It never blocks.
-func (g *gate) isShut() bool {
-	select {
-	case <-g.killed:
-		return true
-	default:
-		return false
-	}
-}
+func (g *gate) isShut() bool { return g.killed.Err() != nil }
 
 // waitIfShut returns nil at once unless the operator was killed. In that case, it blocks until the release and returns
 // an error.
@@ -66,7 +58,7 @@ func (g *gate) waitIfShut() error {
 	if !g.isShut() {
 		return nil
 	}
-	<-g.released
+	<-g.released.Done()
 	return errKilled
 }
 

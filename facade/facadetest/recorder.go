@@ -2,14 +2,20 @@ package facadetest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // recorder records one call of a handler. It takes the places where the engine reports to the rest of an operator: it
@@ -86,4 +92,143 @@ func (r *recorder) copyRecorded() (called bool, attempt *execution.Attempt, post
 	}
 	return r.called, r.attempt, slices.Clone(r.events), all,
 		slices.Compact(slices.Sorted(slices.Values(r.inPlaceFields)))
+}
+
+// subs records the sub-handlers of one function. The engine runs them.
+type subs struct {
+	recorder *recorder
+	inner    handlers.Subs
+	prefix   string   // the ids of the parent sub-handlers, each with a slash
+	ids      []string // the own ids of the declared sub-handlers, to read their records after the run
+}
+
+var _ handlers.Subs = (*subs)(nil)
+
+// Declare records the sub-handler and wraps its function. Nested sub-handlers are recorded with the id of this one as a
+// prefix.
+func (s *subs) Declare(h *handlers.Handler) error {
+	sub := &Sub{ID: s.prefix + h.ID, State: kopf.SubPending}
+	// The recorder must not change the handler of the engine.
+	own := *h
+	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
+		call.Subs = &subs{recorder: s.recorder, inner: call.Subs, prefix: sub.ID + "/"}
+		err := h.Call(ctx, call)
+		s.recorder.mu.Lock()
+		defer s.recorder.mu.Unlock()
+		sub.Called, sub.Err = true, err
+		return err
+	}
+	// A sub-handler that the engine rejects is not recorded.
+	if err := s.inner.Declare(&own); err != nil {
+		return err
+	}
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	s.recorder.subs, s.ids = append(s.recorder.subs, sub), append(s.ids, h.ID)
+	return nil
+}
+
+// Run runs the sub-handlers and then records their states from the engine's records. A sub-handler without a record
+// stays pending.
+func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
+	err := s.inner.Run(ctx, lifecycle)
+	for _, id := range s.ids {
+		if record, failed := s.inner.RecordOf(id); failed == nil {
+			s.recordSubState(id, record)
+		}
+	}
+	return err
+}
+
+// RecordOf returns the engine's record.
+func (s *subs) RecordOf(id string) (progress.Record, error) { return s.inner.RecordOf(id) }
+
+// recordSubState sets the state of a sub-handler from its record.
+func (s *subs) recordSubState(id string, record progress.Record) {
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	for _, sub := range s.recorder.subs {
+		if sub.ID != s.prefix+id {
+			continue
+		}
+		switch {
+		case ptr.Deref(record.Failure, false):
+			sub.State = kopf.SubFailed
+		case ptr.Deref(record.Success, false):
+			sub.State = kopf.SubSucceeded
+		}
+		// The record has errors that this call has not returned, such as the error of an earlier attempt.
+		if text := ptr.Deref(record.Message, ""); sub.Err == nil && text != "" {
+			sub.Err = errors.New(text)
+		}
+	}
+}
+
+// inPlaceMessage is a part of the two messages that report changes in place: for handlers of changes and for validating
+// handlers. It leaves out their first letter, which is a capital in only one of them.
+const inPlaceMessage = "andler changed its copy of the object"
+
+// inPlaceSink forwards log lines to another sink, and records changes in place. The log is the only place where an
+// operator reports these.
+type inPlaceSink struct {
+	inner        logr.LogSink // nil discards the lines
+	recordFields func(fields []string)
+}
+
+var _ logr.LogSink = inPlaceSink{}
+
+// withListener returns a context with a logger that records changes in place for the test. Lines go on to the logger of
+// the context.
+func withListener(ctx context.Context, r *recorder) context.Context {
+	log, err := logr.FromContext(ctx)
+	if err != nil {
+		log = logr.Discard()
+	}
+	return logr.NewContext(ctx, logr.New(inPlaceSink{inner: log.GetSink(), recordFields: r.recordInPlaceFields}))
+}
+
+// Init does nothing: the inner sink was initialized by its own logger.
+func (l inPlaceSink) Init(logr.RuntimeInfo) {}
+
+// Enabled returns true for level 0 even if the inner sink is off, because warnings about changes in place have this
+// level.
+func (l inPlaceSink) Enabled(level int) bool {
+	return level == 0 || l.inner != nil && l.inner.Enabled(level)
+}
+
+// Info records the fields of a change in place, and forwards the line.
+func (l inPlaceSink) Info(level int, message string, values ...any) {
+	if strings.Contains(message, inPlaceMessage) {
+		for i := 1; i < len(values); i += 2 {
+			if fields, ok := values[i].([]string); ok && values[i-1] == "fields" {
+				l.recordFields(fields)
+			}
+		}
+	}
+	if l.inner != nil && l.inner.Enabled(level) {
+		l.inner.Info(level, message, values...)
+	}
+}
+
+// Error forwards the line.
+func (l inPlaceSink) Error(err error, message string, values ...any) {
+	if l.inner != nil {
+		l.inner.Error(err, message, values...)
+	}
+}
+
+// WithValues returns a sink whose inner sink has the values. The recorded lines do not need them.
+func (l inPlaceSink) WithValues(values ...any) logr.LogSink {
+	if l.inner != nil {
+		l.inner = l.inner.WithValues(values...)
+	}
+	return l
+}
+
+// WithName returns a sink whose inner sink has the longer name.
+func (l inPlaceSink) WithName(name string) logr.LogSink {
+	if l.inner != nil {
+		l.inner = l.inner.WithName(name)
+	}
+	return l
 }

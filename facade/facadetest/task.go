@@ -52,20 +52,15 @@ func (r *Task[T]) Edit(change func(object T)) {
 // Call calls the function as a daemon, or as one tick of a timer, and returns when it has returned. The options are
 // those that both verbs have, such as kopf.Retries. The next Call uses the same object, with the next Retry.
 func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &missingClient{}
-	h := r.trial.registerHandler(absent, func(s kopf.Selection[T]) {
+	h := r.trial.registerHandler(func(s kopf.Selection[T]) {
 		s.Daemon(r.trial.options.id, fn, kopf.JoinOptions(options...))
 	})
-	if r.trial.cluster == nil {
-		r.trial.cluster = newCluster(r.trial.subject.servedResource(), r.trial.subject.bodyAsStored())
-	}
-	r.trial.cluster.beginCall()
-	seen := &recorder{objectUID: string(r.trial.subject.uid)}
+	seen := r.trial.beginCall()
 	a := execution.NewAttempt(seen.wrapHandler(h),
 		&cause.Cause{Object: jsontext.NewFromValue(r.trial.cluster.storedBody())}, nil)
 	r.lifetime.cluster, a.Call.LiveObject = r.trial.cluster, r.lifetime
 	err := r.trial.runAttempt(withListener(ctx, seen), a, seen)
-	o := r.trial.newOutcome(seen, absent, err)
+	o := r.trial.newOutcome(seen, err)
 	// A finished run starts again without retries, like the next tick of a timer.
 	r.trial.options.retry++
 	if o.Final {

@@ -25,6 +25,7 @@ type trial[T client.Object] struct {
 	cluster     *cluster         // nil before the first call
 	keeper      *children.Keeper // of the present call
 	informers   *childInformers  // of the present call; nil without a client
+	absent      *missingClient   // of the present call
 }
 
 // newTrial applies the options that the constructor accepts. [Client] and [ID] are always accepted.
@@ -35,12 +36,13 @@ func newTrial[T client.Object](by string, object T, options []Option, takes ...s
 
 // registerHandler registers the function with a new operator and returns the handler that the engine would run. It is
 // repeated for each call, as calls can have other functions and options.
-func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.Selection[T])) *handlers.Handler {
+func (t *trial[T]) registerHandler(register func(s kopf.Selection[T])) *handlers.Handler {
 	op := kopf.New(operatorName)
 	selection := kopf.For(op, t.subject.newPrototype())
 	register(selection)
 	t.registerChildKinds(selection)
-	c := absent.newClient(t.subject.scheme)
+	t.absent = &missingClient{}
+	c := t.absent.newClient(t.subject.scheme)
 	if t.options.client != nil {
 		t.informers = &childInformers{client: t.options.client, kinds: slices.Concat(
 			t.watchedKinds(optOwns, t.options.owns), t.watchedKinds(optWatches, t.options.watches))}
@@ -64,6 +66,16 @@ func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.S
 	return nil
 }
 
+// beginCall marks the start of a call and returns its recorder. The first call stores the object unchanged, unless it
+// is for a change, which needs the operator's stored state.
+func (t *trial[T]) beginCall() *recorder {
+	if t.cluster == nil {
+		t.cluster = newCluster(t.subject.servedResource(), t.subject.bodyAsStored())
+	}
+	t.cluster.beginCall()
+	return &recorder{objectUID: string(t.subject.uid)}
+}
+
 // engineKind returns the settings and clients that all handlers of the object's kind share.
 func (t *trial[T]) engineKind(r *recorder) kind.HandledKind {
 	return kind.HandledKind{
@@ -74,7 +86,7 @@ func (t *trial[T]) engineKind(r *recorder) kind.HandledKind {
 }
 
 // newOutcome returns the recorded call, its errors, and the state of the cluster.
-func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) Outcome[T] {
+func (t *trial[T]) newOutcome(r *recorder, failed error) Outcome[T] {
 	now, sinceThen := t.cluster.writtenPatches()
 	called, attempt, posted, all, inPlace := r.copyRecorded()
 	o := Outcome[T]{
@@ -83,7 +95,7 @@ func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) 
 	}
 	o.applyAttempt(attempt)
 	o.joinError(failed)
-	o.joinError(absent.usageError())
+	o.joinError(t.absent.usageError())
 	// The names of the children are a part of the operator's stored state.
 	declared, err := children.DeclaredNames(operatorName, t.cluster.storedBody())
 	o.joinError(err)

@@ -117,10 +117,10 @@ func (w *webhooks) callHook(
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout())
 	defer cancel()
-	query := url.Values{"timeout": {h.Timeout.String()}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+"?"+query.Encode(), bytes.NewReader(text))
+	query := url.Values{"timeout": {h.Timeout().String()}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL()+"?"+query.Encode(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (w *webhooks) callHook(
 	}()
 	select {
 	case <-done:
-	case <-w.gate.killed:
+	case <-w.gate.killed.Done():
 		return nil, errConnectionRefused
 	case <-ctx.Done():
 		return nil, ctx.Err()

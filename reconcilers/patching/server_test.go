@@ -56,10 +56,17 @@ func serve(resource memapi.Resource, body map[string]any) *server {
 		s.namespace = metadata["namespace"].(string)
 	}
 	s.Install(resource)
-	s.Restore(resource, body)
+	s.load(body)
 	s.connection = s.Connect()
 	s.connection.Before = func(_ context.Context, r memapi.Request) error { return s.disturb(r) }
 	return s
+}
+
+// load stores an object with its own resource version.
+func (s *server) load(body map[string]any) {
+	if err := s.Load(body); err != nil {
+		panic(err)
+	}
 }
 
 // deletionTime is the deletion timestamp of objects.
@@ -73,7 +80,7 @@ func (s *server) serveStatus(subresource bool) {
 func (s *server) setDeletionTimestamp() {
 	body := s.stored()
 	body["metadata"].(map[string]any)["deletionTimestamp"] = deletionTime
-	s.Restore(s.resource, body)
+	s.load(body)
 }
 
 // change changes how the resource is served.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,7 +33,7 @@ func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.A
 	}
 	// The conditions are compiled for each request. That is slow, but a development cluster has few requests.
 	var expressions []cel.ExpressionAccessor
-	for _, one := range h.Conditions {
+	for _, one := range h.MatchConditions {
 		expressions = append(expressions, &matchconditions.MatchCondition{Name: one.Name, Expression: one.Expression})
 	}
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
@@ -42,11 +41,8 @@ func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.A
 		expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions,
 	)
 	// The failure policy decides whether an expression that fails rejects the request.
-	policy := admissionregistrationv1.Fail
-	if h.IgnoresFailure {
-		policy = admissionregistrationv1.Ignore
-	}
-	result := matchconditions.NewMatcher(compiled, &policy, "webhook", "", "").Match(ctx, attributes, nil, allowAll)
+	matcher := matchconditions.NewMatcher(compiled, h.FailurePolicy, "webhook", "", "")
+	result := matcher.Match(ctx, attributes, nil, allowAll)
 	return result.Matches, result.Error
 }
 

@@ -88,7 +88,7 @@ func fromContent(content map[string]any, into runtime.Object) error {
 func callWebhook(
 	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
-	if h.URL == "" {
+	if h.URL() == "" {
 		return nil, errService
 	}
 	body, err := json.Marshal(admissionv1.AdmissionReview{
@@ -99,20 +99,22 @@ func callWebhook(
 		return nil, err
 	}
 	// Webhooks are verified with the authority of their configuration, or with the system's authorities if it is empty.
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: h.Authority}})
+	transport, err := rest.TransportFor(&rest.Config{
+		TLSClientConfig: rest.TLSClientConfig{CAData: h.ClientConfig.CABundle},
+	})
 	if err != nil {
 		return nil, err
 	}
 	// The timeout is that of the webhook's configuration.
-	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout())
 	defer cancel()
-	at, err := url.Parse(h.URL)
+	at, err := url.Parse(h.URL())
 	if err != nil {
 		return nil, err
 	}
 	// The real server passes its timeout, so that a webhook can give up in time.
 	query := at.Query()
-	query.Set("timeout", h.Timeout.String())
+	query.Set("timeout", h.Timeout().String())
 	at.RawQuery = query.Encode()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), bytes.NewReader(body))
 	if err != nil {

@@ -3,6 +3,7 @@ package explorer
 import (
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 )
@@ -151,8 +152,13 @@ func (e *exploration) playRandomCourses() {
 
 // addFindings merges the violations of a run into the findings.
 func (e *exploration) addFindings(r *run) {
-	for _, key := range r.violationKeys() {
-		v := r.violationOf(key)
+	seen := map[string]bool{}
+	for _, v := range r.violations {
+		key := v.findingKey()
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
 		known := e.findings[key]
 		if known == nil {
 			known = &finding{violation: v, run: r}
@@ -166,18 +172,6 @@ func (e *exploration) addFindings(r *run) {
 	}
 }
 
-// violationKeys returns the keys of the run's violations, without duplicates.
-func (r *run) violationKeys() (all []string) {
-	seen := map[string]bool{}
-	for _, v := range r.violations {
-		if key := v.findingKey(); !seen[key] {
-			seen[key] = true
-			all = append(all, key)
-		}
-	}
-	return all
-}
-
 // findingKey returns the identity of a violation. It is the same for all objects with a generated name.
 func (v violation) findingKey() string {
 	return string(v.class) + " " + numberPattern.ReplaceAllString(v.subject, "<n>")
@@ -185,16 +179,6 @@ func (v violation) findingKey() string {
 
 // numberPattern matches the placeholders of generated names.
 var numberPattern = regexp.MustCompile(`<\d+>`)
-
-// violationOf returns the first violation with the key, or an empty one.
-func (r *run) violationOf(key string) violation {
-	for _, v := range r.violations {
-		if v.findingKey() == key {
-			return v
-		}
-	}
-	return violation{}
-}
 
 // completeReport shortens the courses of the findings and completes the report.
 func (e *exploration) completeReport() *Report {
@@ -218,10 +202,11 @@ func (e *exploration) shortenCourse(f *finding, key string) {
 	for i := 0; i < len(f.run.course) && len(f.run.course) > 1; {
 		r := e.playCourse(f.run.course.withoutTrouble(i))
 		r.judgeAll(e.uncut, e.settings)
-		if v := r.violationOf(key); v.class == "" {
+		same := func(v violation) bool { return v.findingKey() == key }
+		if at := slices.IndexFunc(r.violations, same); at < 0 {
 			i++
 		} else {
-			f.violation, f.run = v, r
+			f.violation, f.run = r.violations[at], r
 		}
 	}
 }

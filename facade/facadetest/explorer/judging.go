@@ -54,7 +54,7 @@ func (r *run) judgeOverwrites() {
 			end, looked = r.leftoverState, r.cleared
 		}
 		// An object that is gone cannot show a lost change.
-		if looked && end.uids[one.uid] && !end.markedUIDs[one.uid] {
+		if looked && end.existingObjects[one.label] && !end.markedObjects[one.label] {
 			r.addViolation(Overwritten, one.label, "a concurrent write of another client is lost: the write was "+
 				"of the whole object, and did not ask for the version that was read")
 		}

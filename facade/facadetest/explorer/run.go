@@ -42,7 +42,7 @@ func (l line) String() string {
 
 // edit is a change by another client.
 type edit struct {
-	uid, label  string
+	label       string
 	isAfterPlay bool // after the end of the play
 }
 

@@ -3,7 +3,6 @@ package explorer
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,16 +14,14 @@ import (
 // state is the state of the cluster and the outside systems at one moment.
 type state struct {
 	objects         map[string]any  // by kind and name, without differences between runs such as uids
-	markedUIDs      map[string]bool // the uids of objects with the annotation of another client
-	uids            map[string]bool
 	existingObjects map[string]bool // the labels of the existing objects
+	markedObjects   map[string]bool // the labels of those with the annotation of another client
 	outside         any
 }
 
 // currentState returns the current state of the cluster and the outside systems.
 func (w *environment) currentState() state {
-	s := state{objects: map[string]any{}, markedUIDs: map[string]bool{}, uids: map[string]bool{},
-		existingObjects: map[string]bool{}}
+	s := state{objects: map[string]any{}, existingObjects: map[string]bool{}, markedObjects: map[string]bool{}}
 	// Definitions and objects about the operator itself are not compared.
 	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
 		kind, _ := object["kind"].(string)
@@ -32,9 +29,9 @@ func (w *environment) currentState() state {
 	})
 	for _, object := range all {
 		o := unstructured.Unstructured{Object: object}
-		s.uids[string(o.GetUID())] = true
-		s.existingObjects[w.objectLabel(&o)] = true
-		s.markedUIDs[string(o.GetUID())] = o.GetAnnotations()[otherClientAnnotation] != ""
+		label := w.objectLabel(&o)
+		s.existingObjects[label] = true
+		s.markedObjects[label] = o.GetAnnotations()[otherClientAnnotation] != ""
 	}
 	for _, object := range normal.NewNames(all).NormalizeObjects(all) {
 		o := unstructured.Unstructured{Object: object}
@@ -81,14 +78,7 @@ func jsonDifferences(path string, want, got any) (lines []string) {
 	wanted, isMap := want.(map[string]any)
 	given, both := got.(map[string]any)
 	if isMap && both {
-		keys := map[string]bool{}
-		for key := range wanted {
-			keys[key] = true
-		}
-		for key := range given {
-			keys[key] = true
-		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
+		for _, key := range unionKeys(wanted, given) {
 			lines = append(lines, jsonDifferences(strings.TrimPrefix(path+"."+key, "."), wanted[key], given[key])...)
 		}
 		return lines
@@ -114,4 +104,32 @@ func jsonText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(data)
+}
+
+// names distinguishes objects with the same name by the order in which they existed. Uids differ between runs, and
+// cannot be used in reports.
+type names map[string][]string // the uids by label
+
+// labelOf returns the label of an object, such as "Database shop/orders", or "Database shop/orders, number 2".
+func (n *names) labelOf(o *unstructured.Unstructured) string { return n.labelWithKind(o.GetKind(), o) }
+
+// labelWithKind returns the label of an object whose kind is not set.
+func (n *names) labelWithKind(kind string, o *unstructured.Unstructured) string {
+	if *n == nil {
+		*n = names{}
+	}
+	name := o.GetName()
+	if namespace := o.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	name = kind + " " + name
+	uid := string(o.GetUID())
+	// The first uid gets the plain name.
+	if !slices.Contains((*n)[name], uid) {
+		(*n)[name] = append((*n)[name], uid)
+	}
+	if i := slices.Index((*n)[name], uid); i > 0 {
+		return fmt.Sprintf("%s, number %d", name, i+1)
+	}
+	return name
 }

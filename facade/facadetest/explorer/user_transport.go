@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
@@ -19,7 +19,10 @@ import (
 const otherClientAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // createdObject is an object that the play has created.
-type createdObject struct{ path, uid, label string }
+type createdObject struct {
+	object *unstructured.Unstructured
+	label  string
+}
 
 // userTransport is the transport of the play's client.
 type userTransport struct {
@@ -30,11 +33,15 @@ type userTransport struct {
 // RoundTrip sends a request and records the object that it creates. Its line in the history is inserted at the time of
 // the request, because the operator can react before the answer arrives here.
 func (p *userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	request, isForObjects, err := p.server.ReadRequest(r)
+	if err != nil {
+		return nil, err
+	}
 	p.environment.mu.Lock()
 	place := len(p.environment.run.lines)
 	p.environment.mu.Unlock()
 	response, err := p.server.RoundTrip(r)
-	if err != nil || r.Method == http.MethodGet {
+	if err != nil || !isForObjects || isRead(request) {
 		return response, err
 	}
 	// The body is read for the recorded object, so the client gets a copy of it.
@@ -47,69 +54,24 @@ func (p *userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.environment.mu.Lock()
 	defer p.environment.mu.Unlock()
 	p.environment.lastActivity = time.Now()
-	path, object := r.URL.Path, unstructured.Unstructured{}
-	made := response.StatusCode == http.StatusCreated && json.Unmarshal(data, &object.Object) == nil
-	if made && r.Method == http.MethodPost {
-		path += "/" + object.GetName()
-	}
 	p.environment.run.insertAt(place, p.environment.elapsedTime(), "people",
-		fmt.Sprintf("%s %s: %d", verbs[r.Method], shortPath(path), response.StatusCode))
-	if made {
-		p.environment.run.createdObjects = append(p.environment.run.createdObjects, createdObject{
-			path: path, uid: string(object.GetUID()), label: p.environment.names.labelOf(&object),
-		})
+		fmt.Sprintf("%s: %d", shownAs(request, subjectOf(request)), response.StatusCode))
+	object := &unstructured.Unstructured{}
+	if response.StatusCode == http.StatusCreated && json.Unmarshal(data, &object.Object) == nil {
+		p.environment.run.createdObjects = append(p.environment.run.createdObjects,
+			createdObject{object, p.environment.names.labelOf(object)})
 	}
 	return response, nil
 }
 
-// verbs maps the methods of writes to the verbs that a history shows.
-var verbs = map[string]string{
-	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
-}
-
-// shortPath returns a path without the API version and the default namespace, for histories.
-func shortPath(path string) string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	skip := 2
-	if parts[0] == "apis" {
-		skip = 3
+// storedState returns an object as it is stored now. It returns nil if the object is gone, or another one has its name.
+func (w *environment) storedState(one createdObject) *unstructured.Unstructured {
+	stored := one.object.DeepCopy()
+	err := w.client.Get(w.tb.Context(), client.ObjectKeyFromObject(stored), stored)
+	if err != nil || stored.GetUID() != one.object.GetUID() {
+		return nil
 	}
-	parts = parts[min(skip, len(parts)):]
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		if parts[1] == "default" {
-			parts = parts[2:]
-		} else {
-			parts = append([]string{parts[1]}, parts[2:]...)
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
-// sendRequest sends a request of the play without a body, and returns the object of the answer. The object is empty if
-// the request fails.
-func (w *environment) sendRequest(method, path string) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	r, err := http.NewRequestWithContext(w.tb.Context(), method, "http://mem"+path, nil)
-	if err != nil {
-		w.tb.Fatalf("making a request for %s: %v", path, err)
-	}
-	response, err := (&userTransport{environment: w, server: w.server}).RoundTrip(r)
-	if err != nil {
-		w.tb.Fatalf("sending a request for %s: %v", path, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode < http.StatusBadRequest {
-		if err := json.NewDecoder(response.Body).Decode(&object.Object); err != nil {
-			w.tb.Fatalf("reading the answer for %s: %v", path, err)
-		}
-	}
-	return object
-}
-
-// objectState returns the uid and the finalizers of the object at a path.
-func (w *environment) objectState(path string) (uid string, finalizers []string) {
-	object := w.sendRequest(http.MethodGet, path)
-	return string(object.GetUID()), object.GetFinalizers()
+	return stored
 }
 
 // editAsOther changes the object of a request like another client. Without [Scenario].Foreign, it only adds an
@@ -119,8 +81,7 @@ func (w *environment) editAsOther(r memapi.Request) {
 		o := unstructured.Unstructured{Object: object}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		one := edit{uid: string(o.GetUID()), label: w.names.labelWithKind(r.Resource.Kind, &o),
-			isAfterPlay: w.run.complete}
+		one := edit{label: w.names.labelWithKind(r.Resource.Kind, &o), isAfterPlay: w.run.complete}
 		w.run.noteAt(w.elapsedTime(), "other", "changes "+one.label)
 		if w.scenario.Foreign != nil {
 			w.run.hasForeignChanges = true

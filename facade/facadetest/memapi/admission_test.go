@@ -66,9 +66,8 @@ func TestEditsByOthers(t *testing.T) {
 		t.Error("Edit, Delete and Discard of an absent object must return false")
 	}
 	object.SetResourceVersion("500")
-	server.Restore(widget, object.Object)
-	if of("resourceVersion") != "500" {
-		t.Errorf("a restored object must keep its version, got %v", of("resourceVersion"))
+	if err := server.Load(object.Object); err != nil || of("resourceVersion") != "500" {
+		t.Errorf("a loaded object must keep its version, got %v: %v", of("resourceVersion"), err)
 	}
 	object.SetUID("another")
 	server.Put(widget, object.Object)

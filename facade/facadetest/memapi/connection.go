@@ -1,11 +1,14 @@
 package memapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,9 +33,9 @@ type Connection struct {
 	After func(ctx context.Context, r Request) error
 
 	server *Server
-	cut    chan struct{}
-	// Closing a channel twice panics, and a test may cut a connection several times.
-	once     sync.Once
+	// uncut ends when the connection is cut.
+	uncut    context.Context //nolint:containedctx // it ends with the connection
+	cut      context.CancelFunc
 	mu       sync.Mutex
 	requests []Request
 }
@@ -40,11 +43,14 @@ type Connection struct {
 var _ http.RoundTripper = (*Connection)(nil)
 
 // Connect returns a new connection to the server.
-func (s *Server) Connect() *Connection { return &Connection{server: s, cut: make(chan struct{})} }
+func (s *Server) Connect() *Connection {
+	uncut, cut := context.WithCancel(context.Background())
+	return &Connection{server: s, uncut: uncut, cut: cut}
+}
 
 // Cut ends the connection permanently. Running watches end, requests no longer reach the server, and answers no longer
 // reach the client. A request that the server is processing still takes effect.
-func (c *Connection) Cut() { c.once.Do(func() { close(c.cut) }) }
+func (c *Connection) Cut() { c.cut() }
 
 // DrainRequests returns and removes the recorded requests, in the order in which they were answered, refused or lost.
 func (c *Connection) DrainRequests() []Request {
@@ -64,7 +70,7 @@ func (c *Connection) Requests() []Request {
 
 // RoundTrip sends a request. It only returns errors of the connection; API errors are responses.
 func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.isCut() {
+	if c.uncut.Err() != nil {
 		return nil, ErrCut
 	}
 	// The body is read here, and restored for the server.
@@ -78,7 +84,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := c.sendWithHooks(r, &request)
 	// The server may have processed the request, but its answer must not reach a client that is cut off.
-	if c.isCut() {
+	if c.uncut.Err() != nil {
 		err, request.Code = ErrCut, 0
 	}
 	// Requests are recorded when they are over, so the record only has complete ones.
@@ -126,7 +132,7 @@ func (c *Connection) callHook(ctx context.Context, hook func(context.Context, Re
 		return ctx.Err()
 	}
 	err := hook(ctx, request)
-	if c.isCut() {
+	if c.uncut.Err() != nil {
 		return ErrCut
 	}
 	return errors.Join(err, ctx.Err())
@@ -135,44 +141,16 @@ func (c *Connection) callHook(ctx context.Context, hook func(context.Context, Re
 // serveWatch serves a watch that ends when the connection is cut.
 func (c *Connection) serveWatch(r *http.Request, request *Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	// The goroutine ends with the watch or with the connection, whichever ends first.
-	go func() {
-		defer cancel()
-		select {
-		case <-c.cut:
-		case <-ctx.Done():
-		}
-	}()
+	// The watch ends with its request or with the connection, whichever ends first.
+	stop := context.AfterFunc(c.uncut, cancel)
 	response, err := c.server.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	request.Code = response.StatusCode
-	response.Body = closingBody{response.Body, cancel}
+	response.Body = watchBody{response.Body, func() { stop(); cancel() }}
 	return response, nil
-}
-
-// closingBody calls closed when the client closes the body.
-type closingBody struct {
-	io.ReadCloser
-	onClose func()
-}
-
-// Close closes the body. It also ends the goroutine that waits for the cut.
-func (c closingBody) Close() error {
-	c.onClose()
-	return c.ReadCloser.Close()
-}
-
-// isCut reports whether the connection was cut.
-func (c *Connection) isCut() bool {
-	select {
-	case <-c.cut:
-		return true
-	default:
-		return false
-	}
 }
 
 // hookResponse turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code
@@ -187,4 +165,69 @@ func hookResponse(r *http.Request, request *Request, err error) (*http.Response,
 	response := newErrorResponse(r, err)
 	request.Code = response.StatusCode
 	return response, nil
+}
+
+// Request describes one request for objects of a resource, for hooks and records.
+type Request struct {
+	// Verb is the verb of the request in RBAC: get, list, watch, create, update, patch, delete or deletecollection.
+	Verb string
+	// Resource is the requested resource. If it is not served, only its Group, Version and Plural are set.
+	Resource Resource
+	// Namespace and Name are those in the URL. Subresource is the last segment, such as "status", or empty.
+	Namespace, Name, Subresource string
+	// Path is the path of the URL, Query its query.
+	Path  string
+	Query url.Values
+	// ContentType is the content type of the body, for instance that of a patch. Body is the body as sent.
+	ContentType string
+	Body        []byte
+	// Code is the status code of the answer. It is 0 before the answer, and for an answer that was lost.
+	Code int
+}
+
+// ReadRequest parses a request. It returns false for ok if the request is not for objects. The body can be read again
+// afterwards.
+func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err error) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	t, gv, asked := parsePath(parts)
+	if !asked {
+		return Request{}, false, nil
+	}
+	// The body must remain readable for the server, so it is replaced.
+	if r.Body != nil {
+		if request.Body, err = io.ReadAll(r.Body); err != nil {
+			return Request{}, false, err
+		}
+		_ = r.Body.Close()
+		r.Body = io.NopCloser(bytes.NewReader(request.Body))
+	}
+	s.mu.Lock()
+	request.Resource, ok = s.findResource(gv, t.Plural)
+	s.mu.Unlock()
+	// Hooks also see requests for resources that are not served.
+	if !ok {
+		request.Resource = t.Resource
+	}
+	request.Verb = requestVerb(r, t.name)
+	request.Namespace, request.Name, request.Subresource = t.namespace, t.name, t.subresource
+	request.Path, request.Query, request.ContentType = r.URL.Path, r.URL.Query(), r.Header.Get("Content-Type")
+	return request, true, nil
+}
+
+// requestVerb returns the verb of a request, as RBAC rules name it.
+func requestVerb(r *http.Request, name string) string {
+	switch {
+	case r.Method == http.MethodDelete && name == "":
+		return "deletecollection"
+	case r.Method != http.MethodGet:
+		return map[string]string{
+			http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+		}[r.Method]
+	case name != "":
+		return "get"
+	case isWatch(r.URL.Query()):
+		return "watch"
+	default:
+		return "list"
+	}
 }

@@ -3,6 +3,8 @@ package memapi
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +23,27 @@ func metadataOf(object map[string]any) map[string]any {
 		object["metadata"] = metadata
 	}
 	return metadata
+}
+
+// hasFinalizer reports whether the object has the finalizer.
+func hasFinalizer(object map[string]any, finalizer string) bool {
+	finalizers, _ := metadataOf(object)["finalizers"].([]any)
+	return slices.Contains(finalizers, any(finalizer))
+}
+
+// isBeingDeleted reports whether the object has a deletionTimestamp.
+func isBeingDeleted(object map[string]any) bool {
+	return metadataOf(object)["deletionTimestamp"] != nil
+}
+
+// keepFields gives the fields of some metadata the values of other ones, or removes those that are missing there.
+func keepFields(metadata, from map[string]any, names ...string) {
+	for _, name := range names {
+		delete(metadata, name)
+		if value := from[name]; value != nil {
+			metadata[name] = value
+		}
+	}
 }
 
 // parseObject decodes the body of a write and checks its kind and version, as the server's decoder does. The result
@@ -85,7 +108,7 @@ func (s *Server) createObject(t target, data []byte) (map[string]any, error) {
 		metadata["namespace"] = t.namespace
 	}
 	// The name must be known before the target is used as a key.
-	s.setGeneratedName(t, metadata)
+	s.setGeneratedName(metadata)
 	t.name, _ = metadata["name"].(string)
 	// A status can only be written through the subresource.
 	if t.StatusSubresource {
@@ -124,16 +147,22 @@ const maxPrefixLength = 58
 
 // setGeneratedName sets the name of an object that only has a generateName. The suffix is a counter, not random, so
 // that tests are repeatable.
-func (s *Server) setGeneratedName(t target, metadata map[string]any) {
+func (s *Server) setGeneratedName(metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
-		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), maxPrefixLength)], s.nextNumber(t))
+		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), maxPrefixLength)], s.nextNumber())
 	}
+}
+
+// nextNumber returns a number for a name or a uid that no other object has.
+func (s *Server) nextNumber() int {
+	s.lastNumber++
+	return s.lastNumber
 }
 
 // setIdentity sets the uid, the creation time and the first generation.
 func (s *Server) setIdentity(t target, metadata map[string]any) {
-	metadata["uid"] = uidFor(s.nextNumber(t))
+	metadata["uid"] = uidFor(s.nextNumber())
 	metadata["creationTimestamp"] = currentTimestamp()
 	delete(metadata, "generation")
 	if !t.Plain {
@@ -148,8 +177,7 @@ func (s *Server) setResourceVersion(t target, metadata map[string]any) {
 	}
 }
 
-// storeObject stores an object and does everything that follows from the change: it records it for watches, updates the
-// served definitions, collects garbage and handles namespaces.
+// storeObject stores an object and does everything that follows from the change.
 func (s *Server) storeObject(t target, before, after map[string]any) {
 	if t.isDryRun {
 		return
@@ -157,9 +185,6 @@ func (s *Server) storeObject(t target, before, after map[string]any) {
 	// The former object is not changed, because the history refers to it.
 	s.objects[t.groupResource()][t.objectKey()] = after
 	s.recordChange(t, before, after, nil)
-	s.updateServedKinds(t, before, after)
-	s.collectIfNeeded(before, after)
-	s.keepNamespaces(t, before, after)
 }
 
 // removeObject removes an object. Watches receive its last state with a new resource version, as from the real server.
@@ -171,9 +196,6 @@ func (s *Server) removeObject(t target, before map[string]any) {
 	last := cloneObject(before)
 	metadataOf(last)["resourceVersion"] = s.nextVersion()
 	s.recordChange(t, before, nil, last)
-	s.updateServedKinds(t, before, nil)
-	s.collectIfNeeded(before, nil)
-	s.keepNamespaces(t, before, nil)
 }
 
 // pruneStatus removes status fields that are not in Resource.StatusFields.
@@ -182,13 +204,5 @@ func (t target) pruneStatus(object map[string]any) {
 	if !ok || t.StatusFields == nil {
 		return
 	}
-	for key := range status {
-		known := false
-		for _, field := range t.StatusFields {
-			known = known || field == key
-		}
-		if !known {
-			delete(status, key)
-		}
-	}
+	maps.DeleteFunc(status, func(key string, _ any) bool { return !slices.Contains(t.StatusFields, key) })
 }

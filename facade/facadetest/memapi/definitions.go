@@ -3,9 +3,12 @@ package memapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -88,7 +91,7 @@ func (s *Server) checkDefinition(t target, object, before map[string]any) (field
 			return problems, nil
 		}
 	}
-	d, problems := schemas.Read(crd, s.extensions.forSchemas())
+	d, problems := schemas.Read(crd, s.extensions.CompileRules, s.extensions.NewConverter)
 	// Objects stay in the version in which they were stored. With a conversion webhook, the server would decode them as
 	// the new storage version, so it refuses the change.
 	if former := s.schemas[servedAs(crd)]; former != nil && len(problems) == 0 && d.Convert != nil &&
@@ -107,10 +110,9 @@ func (s *Server) updateServedKinds(t target, before, after map[string]any) {
 	is, _ := definitionOf(t, after)
 	// Versions that are no longer served are removed first.
 	for _, r := range servedResources(was) {
-		still := false
-		for _, other := range servedResources(is) {
-			still = still || other.Plural == r.Plural && other.Version == r.Version
-		}
+		still := slices.ContainsFunc(servedResources(is), func(other Resource) bool {
+			return other.Plural == r.Plural && other.Version == r.Version
+		})
 		// A deleted definition takes its objects with it; a version that is no longer served does not.
 		if !still && after == nil {
 			s.removeResource(r.Group, r.Plural)
@@ -122,7 +124,7 @@ func (s *Server) updateServedKinds(t target, before, after map[string]any) {
 		return
 	}
 	// Problems are ignored here: validation has refused definitions with problems already.
-	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.forSchemas())
+	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.CompileRules, s.extensions.NewConverter)
 	for _, r := range servedResources(is) {
 		s.installResource(r)
 	}
@@ -177,4 +179,102 @@ func (s *Server) newTarget(r Resource, namespace, name string) target {
 		t.storageVersion, t.convert = d.Storage, d.Convert
 	}
 	return t
+}
+
+// defaultDefinition fills in the optional names and the conversion strategy of a definition.
+func (t target) defaultDefinition(object map[string]any) {
+	spec, ok := object["spec"].(map[string]any)
+	if t.groupResource() != definitionsResource.groupResource() || !ok {
+		return
+	}
+	// The strategy None only changes the apiVersion of objects.
+	if spec["conversion"] == nil {
+		spec["conversion"] = map[string]any{"strategy": string(apiextensionsv1.NoneConverter)}
+	}
+	names, _ := spec["names"].(map[string]any)
+	kind, _ := names["kind"].(string)
+	for name, value := range map[string]string{"singular": strings.ToLower(kind), "listKind": kind + "List"} {
+		if given, _ := names[name].(string); given == "" && kind != "" {
+			names[name] = value
+		}
+	}
+}
+
+// setDefinitionStatus writes the status of a definition before it is stored, because the definition is served at once.
+// The real server writes the same conditions and names a moment later.
+func (t target) setDefinitionStatus(object map[string]any) {
+	if t.groupResource() != definitionsResource.groupResource() {
+		return
+	}
+	names, _, _ := unstructured.NestedMap(object, "spec", "names")
+	status, ok := object["status"].(map[string]any)
+	if !ok {
+		status = map[string]any{}
+		object["status"] = status
+	}
+	status["acceptedNames"] = names
+	// Versions that were once the storage version stay in the list, as objects may still be stored in them.
+	stored, _, _ := unstructured.NestedStringSlice(object, "status", "storedVersions")
+	versions, _, _ := unstructured.NestedSlice(object, "spec", "versions")
+	for _, one := range versions {
+		version, _ := one.(map[string]any)
+		if name, _ := version["name"].(string); version["storage"] == true && !slices.Contains(stored, name) {
+			stored = append(stored, name)
+		}
+	}
+	all := []any{}
+	for _, name := range stored {
+		all = append(all, name)
+	}
+	status["storedVersions"] = all
+	// An update keeps the conditions with their times.
+	if status["conditions"] != nil {
+		return
+	}
+	conditions := []any{}
+	for _, one := range []struct{ kind, reason, message string }{
+		{string(apiextensionsv1.NamesAccepted), "NoConflicts", "no conflicts found"},
+		{string(apiextensionsv1.Established), "InitialNamesAccepted", "the initial names have been accepted"},
+	} {
+		conditions = append(conditions, map[string]any{
+			"type": one.kind, "status": "True", "reason": one.reason, "message": one.message,
+			"lastTransitionTime": currentTimestamp(),
+		})
+	}
+	status["conditions"] = conditions
+}
+
+// cleanupFinalizer protects a definition that is being deleted while objects of its kind exist. Its name must equal
+// that of the real server.
+const cleanupFinalizer = apiextensionsv1.CustomResourceCleanupFinalizer
+
+// managesDefinition reports whether the target is a definition and definitions are deleted together with their objects.
+func (s *Server) managesDefinition(t target) bool {
+	return s.namespaces != nil && t.groupResource() == definitionsResource.groupResource()
+}
+
+// withCleanup returns the finalizers of an object that is about to be deleted, with the cleanup finalizer if it is a
+// definition that still has objects.
+func (s *Server) withCleanup(t target, object map[string]any, held []any) []any {
+	crd, err := definitionOf(t, object)
+	// The finalizer is added at most once, when the deletion starts.
+	isNeeded := s.managesDefinition(t) && err == nil && !isBeingDeleted(object) &&
+		len(s.objects[servedAs(crd)]) > 0 && !slices.Contains(held, any(cleanupFinalizer))
+	if !isNeeded {
+		return held
+	}
+	return append(slices.Clone(held), cleanupFinalizer)
+}
+
+// emptyDefinitions deletes the objects of definitions that are being deleted. It removes the finalizer of definitions
+// without objects, so that they disappear if this was their last one.
+func (s *Server) emptyDefinitions() {
+	t := s.newTarget(definitionsResource, "", "")
+	for _, object := range s.objectsWith(t, isBeingDeleted) {
+		crd, err := definitionOf(t, object)
+		if err == nil && hasFinalizer(object, cleanupFinalizer) &&
+			s.deleteAll(func(one target) bool { return one.groupResource() == servedAs(crd) }) {
+			s.removeFinalizer(s.newTarget(definitionsResource, "", crd.Name), cleanupFinalizer)
+		}
+	}
 }

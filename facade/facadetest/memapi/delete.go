@@ -1,11 +1,10 @@
 package memapi
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,15 +20,8 @@ func parseDeleteOptions(query url.Values, data []byte) (*metav1.DeleteOptions, e
 		if err := json.Unmarshal(data, options); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-	} else {
-		options.DryRun = query["dryRun"]
-		if policy := metav1.DeletionPropagation(query.Get("propagationPolicy")); policy != "" {
-			options.PropagationPolicy = &policy
-		}
-		if text := query.Get("orphanDependents"); text != "" {
-			orphan, _ := strconv.ParseBool(text)
-			options.OrphanDependents = &orphan //nolint:staticcheck // clients may still send it
-		}
+	} else if err := metav1.Convert_url_Values_To_v1_DeleteOptions(&query, options, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	// For example, propagationPolicy and orphanDependents exclude each other.
 	if problems := validation.ValidateDeleteOptions(options); len(problems) > 0 {
@@ -150,31 +142,21 @@ func (s *Server) deleteCollection(t target, query url.Values, options *metav1.De
 	if err != nil {
 		return nil, err
 	}
-	// A reviewed request is served several times. The deleted objects are kept between the attempts, or the answer
-	// would lack those of earlier ones.
-	deleted := map[string]any{}
-	if t.reviews != nil {
-		deleted = t.reviews.deletedObjects
-	}
+	items := []any{}
 	for _, object := range s.matchingObjects(t, wanted) {
 		// A copy of the target for each object, because the names differ.
 		one := t
 		one.namespace, _ = metadataOf(object)["namespace"].(string)
 		one.name, _ = metadataOf(object)["name"].(string)
-		if deleted[one.objectKey()] != nil {
-			continue
+		items = append(items, t.servedObject(object))
+		err := errChangedInReview
+		for n := 0; n < maxReviews && errors.Is(err, errChangedInReview); n++ {
+			_, err = s.deleteObject(one, options)
 		}
-		shown := t.servedObject(object)
-		if _, err := s.deleteObject(one, options); err != nil {
+		// Another client can delete an object while it is reviewed.
+		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		deleted[one.objectKey()] = shown
-	}
-	// The objects are sorted by their keys, as in a list.
-	items := []any{}
-	// Map iteration is random, but answers must be repeatable.
-	for _, key := range slices.Sorted(maps.Keys(deleted)) {
-		items = append(items, deleted[key])
 	}
 	answer := s.listOf(t, items)
 	wanted.shards.addInfo(t, metadataOf(answer))

@@ -2,7 +2,6 @@ package memapi
 
 import (
 	"fmt"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,31 +11,10 @@ import (
 )
 
 // Put stores an object as it is, with its uid, finalizers and deletionTimestamp, without any checks. Only its resource
-// version is new. An object of the same name with another uid is removed first.
+// version is new; [Server.Load] keeps it. An object of the same name with another uid is removed first.
 func (s *Server) Put(r Resource, object map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.putObject(r, object)
-}
-
-// Restore is like Put, but keeps the object's resource version, and the server continues to count from there. It panics
-// if that version is not a number, or is lower than that of an object stored before.
-func (s *Server) Restore(r Resource, object map[string]any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, _ := metadataOf(object)["resourceVersion"].(string)
-	version, err := strconv.ParseInt(text, 10, 64)
-	// Without a history, nothing depends on the order of versions yet.
-	if err != nil || version < s.version && len(s.history) > 0 {
-		panic(fmt.Sprintf("memapi: an object cannot be restored with version %q at version %d", text, s.version))
-	}
-	// Storing the object increments the version.
-	s.version = version - 1
-	s.putObject(r, object)
-}
-
-// putObject stores an object without any checks.
-func (s *Server) putObject(r Resource, object map[string]any) {
 	after := encodedCopy(object)
 	delete(after, "apiVersion")
 	delete(after, "kind")

@@ -6,8 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
 // Extensions implement features of custom resource definitions that need large libraries or other processes and are
@@ -32,17 +30,6 @@ func (s *Server) SetExtensions(with Extensions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extensions = with
-}
-
-// forSchemas returns the extensions in the form of the package internal/schemas.
-func (e Extensions) forSchemas() schemas.Extensions {
-	with := schemas.Extensions{Compile: e.CompileRules}
-	if e.NewConverter != nil {
-		with.NewConverter = func(crd *apiextensionsv1.CustomResourceDefinition) (schemas.Converter, error) {
-			return e.NewConverter(crd)
-		}
-	}
-	return with
 }
 
 // Equivalents returns the other versions in which the objects of a resource are served. A webhook can be registered for

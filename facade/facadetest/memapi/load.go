@@ -6,12 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // Load stores objects from a dump with their uids, resource versions and statuses, without admission. An object without
-// a uid is created as by a client, but without reviewers. Definitions are loaded first.
+// a uid and a resource version is created as by a client, but without reviewers. Definitions are loaded first.
 // The history is dropped: earlier watches end with the status 410. If the kind of an object is not served, Load returns
 // an error and stores nothing but the definitions.
 func (s *Server) Load(objects ...map[string]any) error {
@@ -25,25 +24,22 @@ func (s *Server) Load(objects ...map[string]any) error {
 	for _, object := range objects {
 		// Definitions must be served before their objects are resolved.
 		if isDefinition(object) {
-			if err := s.loadObject(definitionsResource, object); err != nil {
+			if err := s.loadObject(object); err != nil {
 				return err
 			}
 		}
 	}
 	// All kinds are resolved before the first object is stored, so that an unknown kind does not leave half of a dump.
-	var found []Resource
 	for _, object := range objects {
-		r, ok := s.resourceOf(object)
-		if !ok {
-			return fmt.Errorf("%v of %v is not served", object["kind"], object["apiVersion"])
+		if _, err := s.resourceOf(object); err != nil {
+			return err
 		}
-		found = append(found, r)
 	}
-	for i, object := range objects {
+	for _, object := range objects {
 		if isDefinition(object) {
 			continue
 		}
-		if err := s.loadObject(found[i], object); err != nil {
+		if err := s.loadObject(object); err != nil {
 			return err
 		}
 	}
@@ -53,18 +49,13 @@ func (s *Server) Load(objects ...map[string]any) error {
 }
 
 // resourceOf returns the resource of an object by its apiVersion and kind.
-func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
-	version, _ := object["apiVersion"].(string)
-	gv, err := schema.ParseGroupVersion(version)
-	if err != nil {
-		return Resource{}, false
-	}
+func (s *Server) resourceOf(object map[string]any) (Resource, error) {
 	for _, r := range s.resources {
-		if r.groupVersion() == gv && r.Kind == object["kind"] {
-			return r, true
+		if r.groupVersion().String() == object["apiVersion"] && r.Kind == object["kind"] {
+			return r, nil
 		}
 	}
-	return Resource{}, false
+	return Resource{}, fmt.Errorf("%v of %v is not served", object["kind"], object["apiVersion"])
 }
 
 // uidMiddle is the middle of the uids that this server assigns. The last part is a counter. The first part follows from
@@ -88,8 +79,12 @@ func (s *Server) reserveUID(object map[string]any) {
 }
 
 // loadObject stores one object in the namespace of its metadata.
-func (s *Server) loadObject(r Resource, given map[string]any) error {
+func (s *Server) loadObject(given map[string]any) error {
 	object := encodedCopy(given)
+	r, err := s.resourceOf(object)
+	if err != nil {
+		return err
+	}
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
@@ -101,8 +96,8 @@ func (s *Server) loadObject(r Resource, given map[string]any) error {
 		return fmt.Errorf("the object %q of %s has no name, or its namespace %q is wrong", name, r.Plural, namespace)
 	}
 	t := s.newTarget(r, namespace, name)
-	var err error
-	if uid, _ := metadata["uid"].(string); uid == "" {
+	uid, _ := metadata["uid"].(string)
+	if version, _ := metadata["resourceVersion"].(string); uid == "" && version == "" {
 		// The usual creation applies defaults and validation.
 		var body []byte
 		if body, err = json.Marshal(object); err == nil {

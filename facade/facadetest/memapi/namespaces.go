@@ -11,12 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namespaceKeeper holds the state of [Server.ManageNamespaces].
-type namespaceKeeper struct {
-	delay       time.Duration
-	isScheduled bool // a timer for the next run is pending
-}
-
 // ManageNamespaces makes namespaces behave as in a cluster. Objects can only be created in a namespace that exists and
 // is not being deleted. A new namespace gets the service account "default". A deleted namespace is emptied after the
 // delay, waits for the finalizers of its objects, and disappears. A deleted definition and its objects are handled in
@@ -26,7 +20,7 @@ type namespaceKeeper struct {
 func (s *Server) ManageNamespaces(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.namespaces = &namespaceKeeper{delay: delay}
+	s.namespaces = &delayedWork{delay: delay}
 }
 
 // managesNamespace reports whether the target is a namespace that is deleted in two steps.
@@ -44,7 +38,7 @@ func (s *Server) admitNamespace(t target) error {
 	switch {
 	case !exists:
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, t.namespace)
-	case metadataOf(namespace)["deletionTimestamp"] != nil:
+	case isBeingDeleted(namespace):
 		// Clients recognize this error by its cause, not by its message.
 		refused := apierrors.NewForbidden(t.qualifiedName(), t.name, fmt.Errorf(
 			"unable to create new content in namespace %s because it is being terminated", t.namespace,
@@ -83,7 +77,7 @@ func (s *Server) terminateNamespace(t target, before map[string]any) (shown map[
 	switch {
 	case !s.managesNamespace(t), len(held) == 0:
 		return nil, false
-	case metadataOf(before)["deletionTimestamp"] != nil:
+	case isBeingDeleted(before):
 		return t.servedObject(before), true
 	}
 	object := cloneObject(before)
@@ -107,7 +101,7 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 		}
 	// Each deletion can be the last one that a namespace or a definition waits for.
 	case after == nil,
-		(s.managesNamespace(t) || s.managesDefinition(t)) && metadataOf(after)["deletionTimestamp"] != nil:
+		(s.managesNamespace(t) || s.managesDefinition(t)) && isBeingDeleted(after):
 		if s.namespaces.isScheduled {
 			return
 		}
@@ -126,36 +120,31 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 
 // emptyNamespaces deletes the objects of namespaces that are being deleted, and releases the empty namespaces.
 func (s *Server) emptyNamespaces() {
-	leaving := map[string]int{}
-	// Cluster-scoped objects have a slash as the first character of their key.
-	for key, object := range s.objects[schema.GroupResource{Resource: "namespaces"}] {
-		if metadataOf(object)["deletionTimestamp"] != nil {
-			leaving[key[1:]] = 0
+	found, _ := s.findResource(schema.GroupVersion{Version: "v1"}, "namespaces")
+	for _, object := range s.objectsWith(s.newTarget(found, "", ""), isBeingDeleted) {
+		name, _ := metadataOf(object)["name"].(string)
+		// The finalizer in the spec holds the namespace; without it, the deletion completes.
+		if s.deleteAll(func(t target) bool { return t.namespace == name }) {
+			s.editObject(s.newTarget(found, "", name), func(object map[string]any) {
+				unstructured.RemoveNestedField(object, "spec", "finalizers")
+			})
 		}
 	}
-	if len(leaving) == 0 {
-		return
-	}
-	background := metav1.DeletePropagationBackground
-	// Events are deleted as well; garbage collection would skip them.
+}
+
+// deleteAll deletes the objects for which isInside returns true, and reports whether all of them are gone. Objects with
+// finalizers remain; their next deletion schedules another attempt. Events are deleted as well, unlike by the garbage
+// collection.
+func (s *Server) deleteAll(isInside func(t target) bool) bool {
+	background, remaining := metav1.DeletePropagationBackground, 0
 	for _, t := range s.allTargets(true) {
-		if _, ok := leaving[t.namespace]; !ok || t.namespace == "" {
+		if !isInside(t) {
 			continue
 		}
 		_, err := s.deleteObject(t, &metav1.DeleteOptions{PropagationPolicy: &background})
-		// Objects with finalizers remain, and so does their namespace.
 		if _, remains := s.objects[t.groupResource()][t.objectKey()]; remains || err != nil {
-			leaving[t.namespace]++
+			remaining++
 		}
 	}
-	// The finalizer in the spec holds the namespace; without it, the deletion completes.
-	found, _ := s.findResource(schema.GroupVersion{Version: "v1"}, "namespaces")
-	for name, remaining := range leaving {
-		if remaining > 0 {
-			continue
-		}
-		s.editObject(s.newTarget(found, "", name), func(object map[string]any) {
-			unstructured.RemoveNestedField(object, "spec", "finalizers")
-		})
-	}
+	return remaining == 0
 }

@@ -22,6 +22,9 @@ type page struct {
 	remaining []map[string]any
 }
 
+// maxPages limits the stored remainders of paginated lists. Clients that abandon a list never release theirs.
+const maxPages = 200
+
 // listOptions reads and validates the options of a list or a watch with the functions of the real server.
 func listOptions(query url.Values, watching bool) (*internalversion.ListOptions, error) {
 	given := &metav1.ListOptions{}
@@ -136,8 +139,6 @@ func (s *Server) isBeforeHistory(version string) bool {
 // newPage returns one page of a list, with a token for the rest. Like the real server, it looks through the objects
 // until the page is full: the rest may be without any selected object.
 func (s *Server) newPage(t target, p page, wanted objectFilter, limit int64) map[string]any {
-	// All pages show the resource version of the first one.
-	metadata := map[string]any{"resourceVersion": p.version}
 	items, seen := []any{}, 0
 	for _, object := range p.remaining {
 		if limit > 0 && int64(len(items)) == limit {
@@ -148,13 +149,17 @@ func (s *Server) newPage(t target, p page, wanted objectFilter, limit int64) map
 			items = append(items, t.servedObject(object))
 		}
 	}
+	answer := s.listOf(t, items)
+	metadata := metadataOf(answer)
+	metadata["resourceVersion"] = p.version // all pages show that of the first one
 	// The rest is stored under a new name; the token of the former page is not reused.
 	if seen < len(p.remaining) {
 		s.pageCount++
 		name := fmt.Sprintf("page-%d", s.pageCount)
 		rest := p
 		rest.remaining = p.remaining[seen:]
-		s.keepPage(name, rest)
+		s.pages[name] = rest
+		delete(s.pages, fmt.Sprintf("page-%d", s.pageCount-maxPages))
 		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
 		// The real server cannot count the remaining objects of a list with a selector, so it does not report a number
 		// then. With a shardSelector, it reports one that includes all objects.
@@ -163,7 +168,5 @@ func (s *Server) newPage(t target, p page, wanted objectFilter, limit int64) map
 		}
 	}
 	wanted.shards.addInfo(t, metadata)
-	return map[string]any{
-		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items, "metadata": metadata,
-	}
+	return answer
 }

@@ -24,30 +24,13 @@ const (
 
 var shardNamespaces = []string{"one", "two", "three", "four", "five"}
 
-// malformedShards maps shard selectors to a part of the message with which the real server refuses them.
-var malformedShards = map[string]string{
-	" ":         "empty shard selector is not allowed",
-	"x":         "expected shardRange() call or || operator",
-	"'0x0'":     "expected shardRange() call or || operator",
-	"f(object)": `unsupported function "f"; only shardRange() and || are allowed`,
-	// Messages about the syntax are not compared.
-	lowerHalf + " || ":                      "",
-	lowerHalf + ")":                         "",
-	withLower(")", ", )"):                   "",
-	"!" + lowerHalf:                         "",
-	withLower("object.metadata.uid", "'a'"): "",
-	lowerHalf + " || x":                     "expected shardRange() call or || operator",
-	lowerHalf + " && " + upperHalf:          `unsupported function "_&&_"; only shardRange() and || are allowed`,
-	"shardRange(object.metadata.uid, 0, 8)": "must be a string literal",
-	"shardRange(object.metadata.uid)":       "shardRange() requires exactly 3 arguments, got 1",
-	withLower("uid", "name"):                `unsupported field path "object.metadata.name"; supported: object`,
-	withLower("object.", ""):                `unsupported field path "metadata.uid"; supported: object`,
-	withLower("0x8", "8"):                   `hexEnd must have '0x' prefix, got "8000000000000000"`,
-	withLower("0x0", "0x"):                  `hexStart must be a 0x-prefixed 16-digit hex value, got "0x`,
-	withLower("0x0", "0xA"):                 "hexStart: invalid hex character ",
-	withLower("0x8", "0x20"):                "0x20000000000000000",
-	withLower("0x8", "0x0"):                 "must be less than end 0x0000000000000000",
-	lowerHalf + " || " + someNamespaces:     "all shard ranges must use the same field",
+// malformedShards are shard selectors that the real server refuses. The details of its messages are not compared.
+var malformedShards = []string{
+	" ", "x", "'0x0'", "f(object)", lowerHalf + " || ", lowerHalf + ")", withLower(")", ", )"), "!" + lowerHalf,
+	withLower("object.metadata.uid", "'a'"), lowerHalf + " || x", lowerHalf + " && " + upperHalf,
+	"shardRange(object.metadata.uid, 0, 8)", "shardRange(object.metadata.uid)", withLower("uid", "name"),
+	withLower("object.", ""), withLower("0x8", "8"), withLower("0x0", "0x"), withLower("0x0", "0xA"),
+	withLower("0x8", "0x20"), withLower("0x8", "0x0"), lowerHalf + " || " + someNamespaces,
 }
 
 // withLower returns the selector of the lower half with another text in the place of a part.
@@ -109,13 +92,12 @@ func (p *player) createShards() {
 // checkMalformed sends malformed selectors with lists, watches and deletions of collections.
 func (p *player) checkMalformed() {
 	p.t.Helper()
-	for selector, want := range malformedShards {
+	for _, selector := range malformedShards {
 		for _, query := range []string{"", "&watch=true", "&watch=true&resourceVersion=1"} {
 			got := p.shardPages(http.MethodGet, shardSecrets, "shardSelector="+url.QueryEscape(selector)+query)[0]
 			if message := fmt.Sprint(got["message"]); got["code"] != http.StatusInternalServerError ||
-				got["reason"] != nil || !strings.HasPrefix(message, "invalid shard selector: ") ||
-				!strings.Contains(message, want) {
-				p.t.Errorf("%s: the selector %q is refused with 500 and %q: %s: %v", p.host, selector, want, query, got)
+				got["reason"] != nil || !strings.HasPrefix(message, "invalid shard selector: ") {
+				p.t.Errorf("%s: the selector %q is refused with 500: %s: %v", p.host, selector, query, got)
 			}
 		}
 	}

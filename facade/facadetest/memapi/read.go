@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -184,12 +185,7 @@ func (s *Server) matchingObjects(t target, wanted objectFilter) []map[string]any
 func (s *Server) objectsWith(t target, isWanted func(map[string]any) bool) []map[string]any {
 	var all []map[string]any
 	kept := s.objects[t.groupResource()]
-	keys := make([]string, 0, len(kept))
-	for key := range kept {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(kept)) {
 		if isWanted(kept[key]) {
 			all = append(all, kept[key])
 		}

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // newDocumentResponse returns a response with the document as JSON.
@@ -33,13 +37,9 @@ func newResponse(r *http.Request, code int, body io.ReadCloser, length int64) *h
 // newErrorResponse returns an error as a response with a Status object. An error without an API status becomes an
 // internal server error.
 func newErrorResponse(r *http.Request, err error) *http.Response {
-	var known apierrors.APIStatus
-	status := metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-	}
-	if errors.As(err, &known) {
-		status = known.Status()
-	}
+	var known apierrors.APIStatus = internalError(err)
+	_ = errors.As(err, &known)
+	status := known.Status()
 	// Clients decode the answer by its kind, which errors do not have.
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	return newDocumentResponse(r, int(status.Code), status)
@@ -61,11 +61,16 @@ func NewRefusal(code int, fields ...string) *apierrors.StatusError {
 	return err
 }
 
+// newStatusError returns an API error with an HTTP code and a reason, which may be empty.
+func newStatusError(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}}
+}
+
 // internalError returns the error that the real server uses for failures without a more specific reason.
 func internalError(err error) *apierrors.StatusError {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-	}}
+	return newStatusError(http.StatusInternalServerError, "", err.Error())
 }
 
 // notServed returns the error for a path that does not belong to a resource. Its text must equal that of the real
@@ -91,4 +96,50 @@ func deletionStatus(t target, uid any) map[string]any {
 	return map[string]any{
 		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Success", "details": details,
 	}
+}
+
+// nonResourceSegments lists the first segments of paths of the real server that are not about objects.
+var nonResourceSegments = []string{"healthz", "livez", "readyz", "metrics", "logs", "openapi", ".well-known", "openid"}
+
+// missingPathError returns the error for a path that is not served. It distinguishes features that the real server has
+// from paths that it does not serve either.
+func (s *Server) missingPathError(t target, parts []string) error {
+	d := s.schemas[t.groupResource()]
+	own := t.Plural != "" && isKubernetesResource(t)
+	switch {
+	case t.Plural == "" && slices.Contains(nonResourceSegments, parts[0]) && len(parts) < 4:
+		return unsupportedError("the path /%s", strings.Join(parts, "/"))
+	case t.Kind == "" && own:
+		return notInstalled(t)
+	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
+		return notServed()
+	case d != nil:
+		return notFound(t) // like the real server, with the object's name even if the object exists
+	case !t.Plain && !own:
+		return notServed() // the real server does not serve it either
+	default:
+		return unsupportedError("the subresource %s of %s", t.subresource, t.Plural)
+	}
+}
+
+// isKubernetesResource reports whether the resource is one of Kubernetes itself, installed here or not.
+func isKubernetesResource(t target) bool {
+	for kind := range scheme.Scheme.KnownTypes(t.groupVersion()) {
+		// The plural is guessed from the kind, as the scheme only knows kinds.
+		plural, _ := meta.UnsafeGuessKindToResource(t.groupVersion().WithKind(kind))
+		if plural.Resource == t.Plural {
+			return true
+		}
+	}
+	return false
+}
+
+// notInstalled returns a "not found" error, like that for any other resource that is not served, with a message that
+// names the remedy.
+func notInstalled(t target) error {
+	refused := apierrors.NewNotFound(schema.GroupResource{Group: t.Group, Resource: t.Plural}, t.name)
+	refused.ErrStatus.Message = "the API server in memory does not serve " + t.Plural + " of " +
+		t.groupVersion().String() + ": install them with Server.Install"
+	refused.ErrStatus.Details = nil
+	return refused
 }

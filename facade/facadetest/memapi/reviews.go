@@ -55,78 +55,77 @@ func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 	s.reviewers = slices.DeleteFunc(slices.Clone(s.reviewers), which)
 }
 
-// reviews holds the verdicts on one request. The server is locked while it serves a request, but must not be locked
-// while a reviewer runs. So an attempt to serve stops at a missing verdict, and the request is served again once the
-// verdict exists.
-type reviews struct {
-	verdicts       map[string]verdict
-	reviewCounts   map[string]int // the number of reviews by object
-	missing        *missingReview
-	numbers        []int          // the numbers for names and uids, which must be the same in each attempt
-	usedNumbers    int            // how many of the numbers this attempt has used
-	deletedObjects map[string]any // the objects of a collection that earlier attempts have deleted
-}
+// errChangedInReview ends an attempt to serve a request whose object, or whose definition, has changed during a review.
+// The request is then served again. Clients never receive it.
+var errChangedInReview = errors.New("the object has changed during its review")
 
-// verdict is the combined answer of all reviewers.
-type verdict struct {
-	object   map[string]any
-	warnings []string
-	err      error
-}
-
-// missingReview describes the review that an attempt to serve a request lacks.
-type missingReview struct {
-	key      string
-	object   string
-	mutating bool
-	request  *admissionv1.AdmissionRequest
-}
-
-// errMissingReview ends an attempt to serve a request. Clients never receive it.
-var errMissingReview = errors.New("the request is not reviewed yet")
-
-// reviewObject applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns
-// the changed object, or nil if the verdict does not change it.
+// reviewObject lets the reviewers review an object before it is stored, or its deletion if object is nil. It returns
+// the changed object, or nil if the reviewers do not change it. The lock is released meanwhile.
 func (s *Server) reviewObject(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
 	// The server's own changes are not reviewed.
-	if t.reviews == nil || len(s.reviewers) == 0 {
+	if t.reviewContext == nil || len(s.reviewers) == 0 {
 		return nil, nil
 	}
-	// The key contains the stored version: if the object has changed since the review, it is reviewed again.
-	name := fmt.Sprint(mutating, " ", t.objectKey())
-	key := name + " new"
-	// An update is reviewed for exactly one stored version.
-	if before != nil {
-		key = fmt.Sprint(name, " ", metadataOf(before)["resourceVersion"])
+	request, err := t.admissionRequest(object, before)
+	if err != nil {
+		return nil, err
 	}
-	known, ok := t.reviews.verdicts[key]
-	if !ok {
-		request, err := t.admissionRequest(object, before)
-		if err != nil {
-			return nil, err
-		}
-		t.reviews.missing = &missingReview{key: key, object: name, mutating: mutating, request: request}
-		return nil, errMissingReview
-	}
-	// Warnings are part of the verdict, and must not be lost when the request is served again.
-	t.notes.warnings = append(t.notes.warnings, known.warnings...)
-	if known.err != nil || known.object == nil || object == nil {
-		return nil, known.err
+	reviewed, err := s.askReviewers(t, mutating, request)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.hasChanged(t, before):
+		return nil, errChangedInReview
+	case reviewed == nil || object == nil:
+		return nil, nil
 	}
 	// Reviewers cannot change the fields that the server sets, nor the part that the path of the request does not
 	// include.
-	changed := t.permittedChanges(object, cloneObject(known.object))
+	changed := t.permittedChanges(object, reviewed)
 	// The fields are restored from the object that the request would store.
-	for _, own := range []string{
-		"uid", "name", "namespace", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp",
-		"deletionGracePeriodSeconds", "managedFields",
-	} {
-		delete(metadataOf(changed), own)
-		if value, is := metadataOf(object)[own]; is {
-			metadataOf(changed)[own] = value
-		}
-	}
+	keepFields(metadataOf(changed), metadataOf(object), "uid", "name", "namespace", "creationTimestamp",
+		"resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields")
 	return changed, t.applySchema(changed)
+}
+
+// askReviewers calls the reviewers in their order; each gets the object as changed by the former ones. The lock is
+// released meanwhile, and taken again even if a reviewer panics, because the caller unlocks.
+func (s *Server) askReviewers(
+	t target, mutating bool, request *admissionv1.AdmissionRequest,
+) (changed map[string]any, err error) {
+	reviewers := s.reviewers
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	for _, one := range reviewers {
+		// A review stops at the first refusal.
+		text, warnings, err := one.review(t.reviewContext, mutating, request)
+		if t.notes.warnings = append(t.notes.warnings, warnings...); err != nil {
+			return nil, err
+		}
+		if text == nil {
+			continue
+		}
+		// The next reviewer gets the changed object.
+		request.Object.Raw, changed = text, nil
+		if err := json.Unmarshal(text, &changed); err != nil {
+			return nil, internalError(err)
+		}
+		delete(changed, "apiVersion")
+		delete(changed, "kind")
+	}
+	return changed, nil
+}
+
+// hasChanged reports whether the stored object is no longer the one that was reviewed, or its definition has changed. A
+// new object does not have a stored one; its creation fails later if there is one by now.
+func (s *Server) hasChanged(t target, before map[string]any) bool {
+	r, isServed := s.findResource(t.groupVersion(), t.Plural)
+	if !isServed || s.newTarget(r, "", "").storageSchema != t.storageSchema {
+		return true
+	}
+	stored := s.objects[t.groupResource()][t.objectKey()]
+	return before != nil &&
+		(stored == nil || metadataOf(stored)["resourceVersion"] != metadataOf(before)["resourceVersion"])
 }
 
 // admissionRequest returns the admission request for webhooks.
@@ -170,36 +169,10 @@ func (t target) admissionRequest(object, before map[string]any) (*admissionv1.Ad
 	return request, nil
 }
 
-// askReviewers calls the reviewers in their order; each gets the object as changed by the former ones. The server must
-// not be locked.
-func (m *missingReview) askReviewers(ctx context.Context, reviewers []*reviewer) (v verdict) {
-	for _, one := range reviewers {
-		// A review stops at the first refusal.
-		text, warnings, err := one.review(ctx, m.mutating, m.request)
-		if v.warnings = append(v.warnings, warnings...); err != nil {
-			v.err = err
-			return v
-		}
-		if text == nil {
-			continue
-		}
-		// The next reviewer gets the changed object.
-		m.request.Object.Raw, v.object = text, nil
-		if err := json.Unmarshal(text, &v.object); err != nil {
-			v.err = internalError(err)
-			return v
-		}
-		delete(v.object, "apiVersion")
-		delete(v.object, "kind")
-	}
-	return v
-}
-
-// serveReviewed serves a request, and repeats that after each review. It is called with the lock, and releases the lock
-// during each review.
+// serveReviewed serves a request, and serves it again if its object changes during a review.
 func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, body []byte) *http.Response {
-	known := &reviews{verdicts: map[string]verdict{}, reviewCounts: map[string]int{}, deletedObjects: map[string]any{}}
-	for {
+	// A reviewer that changes the object itself would loop forever.
+	for range maxReviews {
 		// The resource may have been removed during a review, so each attempt starts with the path.
 		t, ok := s.findTarget(parts)
 		if !ok {
@@ -208,47 +181,13 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 		if err := t.readOptions(r); err != nil {
 			return newErrorResponse(r, err)
 		}
-		// The counters start again with each attempt, but the drawn numbers remain.
-		t.isMetadataOnly, t.reviews, known.usedNumbers = partial, known, 0
-		response := s.serveObjects(r, t, body)
-		missing := known.missing
-		if missing == nil {
+		t.isMetadataOnly, t.reviewContext = partial, r.Context()
+		if response := s.serveObjects(r, t, body); response != nil {
 			for _, warning := range t.notes.warnings {
 				response.Header.Add("Warning", warningHeader(warning))
 			}
 			return response
 		}
-		known.missing = nil
-		// A reviewer that changes the object itself would loop forever.
-		if known.reviewCounts[missing.object]++; known.reviewCounts[missing.object] > maxReviews {
-			return newErrorResponse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
-		}
-		// The verdict is stored; the next attempt finds it.
-		known.verdicts[missing.key] = s.askUnlocked(r.Context(), missing)
 	}
-}
-
-// askUnlocked releases the lock while the reviewers run. It takes the lock again even if a reviewer panics, because the
-// caller unlocks.
-func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdict {
-	reviewers := s.reviewers
-	s.mu.Unlock()
-	defer s.mu.Lock()
-	return missing.askReviewers(ctx, reviewers)
-}
-
-// nextNumber returns a number for a name or a uid that no other object has. All attempts to serve a request get the
-// same numbers, because reviewers have already seen the names.
-func (s *Server) nextNumber(t target) int {
-	if t.reviews == nil {
-		s.lastNumber++
-		return s.lastNumber
-	}
-	// The first attempt draws numbers; later ones reuse them in the same order.
-	if t.reviews.usedNumbers == len(t.reviews.numbers) {
-		s.lastNumber++
-		t.reviews.numbers = append(t.reviews.numbers, s.lastNumber)
-	}
-	t.reviews.usedNumbers++
-	return t.reviews.numbers[t.reviews.usedNumbers-1]
+	return newErrorResponse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
 }

@@ -1,6 +1,8 @@
 package memapi
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -26,7 +28,7 @@ type target struct {
 	schema, storageSchema *schemas.Version
 	// storageVersion is the name of the stored version, and convert the conversion webhook, if the definition has one.
 	storageVersion string
-	convert        schemas.Converter
+	convert        func(object map[string]any, to string) (map[string]any, error)
 	// patchResult is the complete result of a patch. It appears in the error for unknown fields.
 	patchResult []byte
 	// fieldValidation is the handling of unknown fields; see metav1.FieldValidationStrict.
@@ -34,8 +36,8 @@ type target struct {
 	// isDryRun is set for a dry run, which stores nothing.
 	isDryRun bool
 	notes    *notes
-	// reviews holds the reviews of the request. It is nil for the server's own changes, which are not reviewed.
-	reviews *reviews
+	// reviewContext is the context of a client's request. It is nil for the server's own changes, which skip reviews.
+	reviewContext context.Context //nolint:containedctx // a target is a part of one request
 	// reviewedKind is the kind of the reviewed objects, if it differs from that of the resource.
 	reviewedKind schema.GroupVersionKind
 }
@@ -76,7 +78,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // serveObjects performs a request for objects. Everything but the name, the method and the subresource is checked by
-// the called methods.
+// the called methods. It returns nil if the request must be served again, because its object changed during a review.
 func (s *Server) serveObjects(r *http.Request, t target, body []byte) *http.Response {
 	var object map[string]any
 	var err error
@@ -108,7 +110,10 @@ func (s *Server) serveObjects(r *http.Request, t target, body []byte) *http.Resp
 	if err == nil && t.notes.failure != nil {
 		err = t.notes.failure
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errChangedInReview):
+		return nil
+	case err != nil:
 		return newErrorResponse(r, err)
 	}
 	return newDocumentResponse(r, code, t.formatAnswer(object))

@@ -74,7 +74,7 @@ func (s *Server) serveScale(r *http.Request, t target, body []byte) (map[string]
 	}
 	// The version of the request is checked against that of the object.
 	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
-	t.subresource, t.reviews = "", nil // the number of replicas belongs to the spec, and is reviewed already
+	t.subresource, t.reviewContext = "", nil // the number of replicas belongs to the spec, and is reviewed already
 	changed, err := s.replaceObject(t, before, object)
 	if err != nil {
 		return nil, err
@@ -139,11 +139,7 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, internalError(err)
 	}
-	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
-		if metadata[name] != nil {
-			metadataOf(content)[name] = metadata[name]
-		}
-	}
+	keepFields(metadataOf(content), metadata, "name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 	return content, nil
 }
 

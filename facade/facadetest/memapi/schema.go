@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/json"
 )
 
 // notes collects the warnings and the failure of a request, which are reported beside its result. All copies of a
@@ -32,9 +34,7 @@ func (t target) applySchema(object map[string]any) error {
 	}
 	unknown, err := t.schema.Prune(object)
 	if err != nil {
-		return apierrors.NewBadRequest(
-			fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", t.Kind, t.Version, t.Kind, err),
-		)
+		return t.unreadableError(err)
 	}
 	t.schema.Default(object)
 	// Unknown fields are collected, so that the answer names all of them.
@@ -42,27 +42,33 @@ func (t target) applySchema(object map[string]any) error {
 	for _, path := range unknown {
 		texts = append(texts, fmt.Sprintf("unknown field %q", path))
 	}
-	switch {
-	case len(texts) == 0 || t.fieldValidation == metav1.FieldValidationIgnore:
-	case t.fieldValidation == metav1.FieldValidationStrict:
-		return t.unknownFieldsError(texts)
-	default:
-		t.notes.warnings = append(t.notes.warnings, texts...)
-	}
-	return nil
+	return t.reportUnknown(texts)
 }
 
-// unknownFieldsError returns the error for unknown fields. The real server reports them differently for a patch.
-func (t target) unknownFieldsError(texts []string) error {
-	if t.patchResult != nil {
-		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(
-			field.NewPath("patch"), string(t.patchResult), "strict decoding error: "+strings.Join(texts, ", "),
-		)})
+// reportUnknown refuses an object with unknown fields, adds a warning for each, or ignores them, depending on the
+// request. The real server reports them differently for a patch.
+func (t target) reportUnknown(texts []string) error {
+	switch {
+	case len(texts) == 0 || t.fieldValidation == metav1.FieldValidationIgnore:
+		return nil
+	case t.fieldValidation != metav1.FieldValidationStrict:
+		t.notes.warnings = append(t.notes.warnings, texts...)
+		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf(
-		"%s in version %q cannot be handled as a %s: strict decoding error: %s", t.Kind, t.Version, t.Kind,
-		strings.Join(texts, ", "),
-	))
+	text := "strict decoding error: " + strings.Join(texts, ", ")
+	if t.patchResult != nil {
+		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+			field.Invalid(field.NewPath("patch"), string(t.patchResult), text),
+		})
+	}
+	return t.unreadableError(text)
+}
+
+// unreadableError returns the error for an object that does not fit the kind.
+func (t target) unreadableError(problem any) error {
+	return apierrors.NewBadRequest(
+		fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", t.Kind, t.Version, t.Kind, problem),
+	)
 }
 
 // readStored returns a copy of a stored object in the version of the request, without apiVersion and kind. A failed
@@ -143,13 +149,36 @@ func (t target) validateSchema(object, before map[string]any) field.ErrorList {
 // withKind returns the object with its apiVersion and kind. The copy is shallow.
 func (t target) withKind(object map[string]any) map[string]any {
 	named := map[string]any{"apiVersion": t.groupVersion().String(), "kind": t.Kind}
-	for name, value := range object {
-		named[name] = value
-	}
+	maps.Copy(named, object)
 	return named
 }
 
 // invalidError returns the error for an object with invalid fields.
 func (t target) invalidError(problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: t.Group, Kind: t.Kind}, t.name, problems)
+}
+
+// checkUnknownFields checks an object of a built-in kind against its Go type, if the request warns about or refuses
+// unknown fields. Other requests skip the check, because decoding takes time.
+func (t target) checkUnknownFields(data []byte) error {
+	gvk := t.groupVersion().WithKind(t.Kind)
+	asked := t.fieldValidation == metav1.FieldValidationStrict || t.fieldValidation == metav1.FieldValidationWarn
+	// The schema of a custom resource is checked elsewhere.
+	if !asked || t.schema != nil || !scheme.Scheme.Recognizes(gvk) {
+		return nil
+	}
+	typed, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return internalError(err)
+	}
+	problems, err := json.UnmarshalStrict(data, typed)
+	// A type error is a bad request, whatever the handling of unknown fields.
+	if err != nil {
+		return t.unreadableError(err)
+	}
+	var texts []string
+	for _, one := range problems {
+		texts = append(texts, one.Error())
+	}
+	return t.reportUnknown(texts)
 }

@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -50,14 +51,13 @@ type Server struct {
 	schemas              map[schema.GroupResource]*schemas.Definition
 	fieldManagers        map[fieldManagerKey]*managedfields.FieldManager
 	clearedManagedFields map[any]bool // the uids of objects whose managedFields a request has removed
-	collector            *collector   // nil if garbage is not collected
+	collector            *delayedWork // nil if garbage is not collected
 	pages                map[string]page
-	pageNames            []string // in the order of their creation
 	pageCount            int
 	// historyLimit is set by LimitHistory; 0 keeps everything.
 	historyLimit int
 	extensions   Extensions
-	namespaces   *namespaceKeeper // nil if namespaces need not exist
+	namespaces   *delayedWork // nil if namespaces need not exist
 	// ignoresShards is set by IgnoreShardSelector.
 	ignoresShards bool
 }
@@ -158,13 +158,9 @@ func (s *Server) removeResource(group, plural string) {
 
 // dropResource removes a resource from the list, in one version, or in all if the version is empty.
 func (s *Server) dropResource(group, version, plural string) {
-	var kept []Resource
-	for _, r := range s.resources {
-		if r.Group != group || r.Plural != plural || version != "" && r.Version != version {
-			kept = append(kept, r)
-		}
-	}
-	s.resources = kept
+	s.resources = slices.DeleteFunc(slices.Clone(s.resources), func(r Resource) bool {
+		return r.Group == group && r.Plural == plural && (version == "" || r.Version == version)
+	})
 }
 
 // findResource returns a served resource.

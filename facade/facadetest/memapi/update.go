@@ -130,12 +130,8 @@ func (t target) patchTypes() []string {
 
 // unsupportedContentType returns the error for a patch with an unsupported content type.
 func unsupportedContentType(known []string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
-		Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " +
-			strings.Join(known, ", "),
-	}}
+	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(known, ", "))
 }
 
 // goType returns an empty object of a built-in kind. The scheme of client-go does not include custom resource
@@ -184,15 +180,8 @@ func (s *Server) replaceObject(t target, before, object map[string]any) (map[str
 		metadata["uid"] = was["uid"]
 	}
 	// Clients cannot change these fields; the stored values remain.
-	for _, own := range []string{
-		"resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
-		"generateName",
-	} {
-		delete(metadata, own)
-		if was[own] != nil {
-			metadata[own] = was[own]
-		}
-	}
+	keepFields(metadata, was, "resourceVersion", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "generation", "generateName")
 	if t.subresource == "" {
 		t.setDefinitionStatus(object) // its validation requires the storage version to be a stored one
 	}
@@ -271,16 +260,14 @@ func (t target) permittedChanges(before, object map[string]any) map[string]any {
 // dropEmptyMetadata removes empty metadata fields that the Go types of the real server omit when empty.
 func dropEmptyMetadata(metadata map[string]any) {
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		isEmpty := metadata[name] == nil
 		switch value := metadata[name].(type) {
 		case map[string]any:
-			if len(value) == 0 {
-				delete(metadata, name)
-			}
+			isEmpty = len(value) == 0
 		case []any:
-			if len(value) == 0 {
-				delete(metadata, name)
-			}
-		case nil:
+			isEmpty = len(value) == 0
+		}
+		if isEmpty {
 			delete(metadata, name)
 		}
 	}

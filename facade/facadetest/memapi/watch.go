@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -15,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 )
 
 // bookmarkInterval is the interval of bookmarks for watches that accept them.
@@ -29,13 +29,37 @@ type event struct {
 	author                    author
 }
 
-// recordChange appends a change to the history and wakes up the watches.
+// recordChange appends a change to the history and wakes up the watches. It also does what follows from the change: it
+// updates the served definitions, collects garbage and handles namespaces.
 func (s *Server) recordChange(t target, before, after, last map[string]any) {
 	s.history = append(s.history, event{
 		s.version, t.groupResource(), before, after, last, author{t.manager, t.subresource, t.Version},
 	})
 	s.trimHistory()
 	s.wakeWatches()
+	s.updateServedKinds(t, before, after)
+	s.collectIfNeeded(before, after)
+	s.keepNamespaces(t, before, after)
+}
+
+// LimitHistory keeps about the given number of changes for watches that resume. A watch that needs older changes ends
+// with the status 410, also if it is running but too slow. Its client then lists again. By default, all changes are
+// kept.
+func (s *Server) LimitHistory(changes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.historyLimit = changes
+}
+
+// trimHistory drops the older half once the history has twice the limit. Trimming at every change would copy the whole
+// history each time.
+func (s *Server) trimHistory() {
+	if s.historyLimit == 0 || len(s.history) < 2*s.historyLimit {
+		return
+	}
+	dropped := len(s.history) - s.historyLimit
+	s.compactedVersion = s.history[dropped-1].version
+	s.history = append([]event(nil), s.history[dropped:]...) // a copy, so that the dropped changes can be freed
 }
 
 // Compact drops the history. Watches that start from an earlier version get the status 410. Running watches must have
@@ -84,7 +108,8 @@ type stream struct {
 // passes, or the resource is removed.
 func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 	query := r.URL.Query()
-	if _, err := listOptions(query, true); err != nil {
+	options, err := listOptions(query, true)
+	if err != nil {
 		return newErrorResponse(r, err)
 	}
 	wanted, err := s.parseInterest(t, query)
@@ -95,11 +120,11 @@ func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 	in, out := io.Pipe()
 	w := &stream{
 		Server: s, target: t, filter: wanted, lastVersion: s.version, out: out,
-		acceptsBookmarks: query.Get("allowWatchBookmarks") == "true",
+		acceptsBookmarks: options.AllowWatchBookmarks,
 	}
 	// Without a version, or with "0", a watch starts with the current objects as additions.
-	asked := query.Get("resourceVersion")
-	w.isStreamingList = query.Get("sendInitialEvents") == "true"
+	asked := options.ResourceVersion
+	w.isStreamingList = ptr.Deref(options.SendInitialEvents, false)
 	if w.isStreamingList || asked == "" || asked == "0" {
 		w.initialObjects = s.matchingObjects(t, wanted)
 	} else if w.lastVersion, err = parseVersion(asked); err != nil {
@@ -110,8 +135,8 @@ func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 		))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	if limit := watchTimeout(query); limit > 0 {
-		ctx, cancel = context.WithTimeout(r.Context(), limit)
+	if limit := ptr.Deref(options.TimeoutSeconds, 0); limit > 0 {
+		ctx, cancel = context.WithTimeout(r.Context(), time.Duration(limit)*time.Second)
 	}
 	go func() {
 		defer cancel()
@@ -122,19 +147,13 @@ func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 
 // watchBody is the body of a watch. Closing it ends the watch.
 type watchBody struct {
-	*io.PipeReader
+	io.ReadCloser
 	cancel context.CancelFunc
 }
 
 func (b watchBody) Close() error {
 	b.cancel()
-	return b.PipeReader.Close()
-}
-
-// watchTimeout returns the time limit of a watch, or 0 if the client did not set one.
-func watchTimeout(query url.Values) time.Duration {
-	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
-	return time.Duration(seconds) * time.Second
+	return b.ReadCloser.Close()
 }
 
 // sendEvents sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server
@@ -190,9 +209,9 @@ func (w *stream) sendEvents(ctx context.Context) error {
 func (w *stream) sendObject(kind string, object map[string]any) error {
 	shown := w.servedObject(object)
 	if w.notes.failure != nil {
-		return errors.Join(w.sendStatus(w.notes.failure), io.EOF)
+		return w.sendStatus(w.notes.failure)
 	}
-	return w.sendEvent(kind, shown)
+	return w.sendEvent(kind, w.formatAnswer(shown))
 }
 
 // pendingChanges returns the changes of the resource after the last one that was sent, and the channel that the next
@@ -227,26 +246,19 @@ func (w *stream) sendBookmark(version int64, annotations map[string]any) error {
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	return w.sendEvent(
-		"BOOKMARK", map[string]any{"apiVersion": w.groupVersion().String(), "kind": w.Kind, "metadata": metadata},
-	)
+	return w.sendEvent("BOOKMARK", w.formatAnswer(w.withKind(map[string]any{"metadata": metadata})))
 }
 
 // sendStatus sends an error event. It always returns an error, because a watch ends with that event.
 func (w *stream) sendStatus(err *apierrors.StatusError) error {
 	status := err.Status()
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	data, failed := json.Marshal(map[string]any{"type": "ERROR", "object": status})
-	if failed != nil {
-		return failed
-	}
-	_, failed = w.out.Write(append(data, '\n'))
-	return errors.Join(failed, io.EOF)
+	return errors.Join(w.sendEvent("ERROR", status), io.EOF)
 }
 
 // sendEvent sends one event. Events are separated by newlines.
-func (w *stream) sendEvent(kind string, object map[string]any) error {
-	data, err := json.Marshal(map[string]any{"type": kind, "object": w.formatAnswer(object)})
+func (w *stream) sendEvent(kind string, object any) error {
+	data, err := json.Marshal(map[string]any{"type": kind, "object": object})
 	if err != nil {
 		return err
 	}

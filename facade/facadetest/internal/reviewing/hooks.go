@@ -15,39 +15,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// reviewTimeout is the default timeout of the API server, for entries without one.
-const reviewTimeout = 10 * time.Second
+// reviewTimeout is the default timeout of the API server in seconds, for entries without one.
+const reviewTimeout = 10
 
-// Hook is one entry of a webhook configuration, with the fields that the API server in memory supports.
+// Hook is one entry of a webhook configuration. Entries of validating ones have the same fields, but for the
+// reinvocation policy.
 type Hook struct {
-	// URL is the address of the webhook; empty for a webhook behind a service in the cluster.
-	URL string
-	// Authority is the certificate authority of the server, in PEM.
-	Authority []byte
-	// Timeout limits the wait for the response.
-	Timeout time.Duration
-	// Conditions are the match conditions in CEL, which select requests for the webhook. See [Reviews].
-	Conditions []admissionregistrationv1.MatchCondition
-	// IgnoresFailure reports whether a failing webhook is skipped: its failure policy is Ignore.
-	IgnoresFailure bool
-
-	name     string
+	admissionregistrationv1.MutatingWebhook
 	mutating bool
-	// isExactMatch is the match policy Exact: the webhook does not receive requests for other versions of its
-	// resources.
-	isExactMatch bool
-	// supportsDryRun reports whether the webhook supports dry-run requests, by its declared side effects.
-	supportsDryRun bool
-	// reinvokeIfNeeded is the reinvocation policy IfNeeded: the webhook is called a second time if later ones change
-	// the object.
-	reinvokeIfNeeded                  bool
-	rules                             []admissionregistrationv1.RuleWithOperations
-	objectSelector, namespaceSelector *metav1.LabelSelector
 }
 
 // HooksOf returns the entries of all configurations, in their order. The result is never nil.
@@ -57,61 +38,60 @@ func HooksOf(configurations []client.Object) []Hook {
 		switch one := one.(type) {
 		case *admissionregistrationv1.MutatingWebhookConfiguration:
 			for _, entry := range one.Webhooks {
-				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
-				h.mutating, h.rules, h.Conditions = true, entry.Rules, entry.MatchConditions
-				h.objectSelector, h.namespaceSelector = entry.ObjectSelector, entry.NamespaceSelector
-				h.setPolicies(entry.MatchPolicy, entry.SideEffects)
-				h.reinvokeIfNeeded = entry.ReinvocationPolicy != nil &&
-					*entry.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
-				hooks = append(hooks, h)
+				hooks = append(hooks, Hook{entry, true})
 			}
 		case *admissionregistrationv1.ValidatingWebhookConfiguration:
 			for _, entry := range one.Webhooks {
-				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
-				h.rules, h.objectSelector, h.namespaceSelector = entry.Rules, entry.ObjectSelector,
-					entry.NamespaceSelector
-				h.Conditions = entry.MatchConditions
-				h.setPolicies(entry.MatchPolicy, entry.SideEffects)
-				hooks = append(hooks, h)
+				hooks = append(hooks, Hook{MutatingWebhook: admissionregistrationv1.MutatingWebhook{
+					Name: entry.Name, ClientConfig: entry.ClientConfig, TimeoutSeconds: entry.TimeoutSeconds,
+					Rules: entry.Rules, MatchPolicy: entry.MatchPolicy, MatchConditions: entry.MatchConditions,
+					NamespaceSelector: entry.NamespaceSelector, ObjectSelector: entry.ObjectSelector,
+					FailurePolicy: entry.FailurePolicy, SideEffects: entry.SideEffects,
+				}})
 			}
 		}
 	}
 	return hooks
 }
 
-// newHook returns the part of an entry that is common to mutating and validating webhooks.
-func newHook(
-	name string, at admissionregistrationv1.WebhookClientConfig,
-	policy *admissionregistrationv1.FailurePolicyType, seconds *int32,
-) Hook {
-	h := Hook{name: name, Timeout: reviewTimeout, Authority: at.CABundle}
-	h.IgnoresFailure = policy != nil && *policy == admissionregistrationv1.Ignore
-	if at.URL != nil {
-		h.URL = *at.URL
-	}
-	if seconds != nil {
-		h.Timeout = time.Duration(*seconds) * time.Second
-	}
-	return h
+// URL returns the address of the webhook; empty for a webhook behind a service in the cluster.
+func (h Hook) URL() string { return ptr.Deref(h.ClientConfig.URL, "") }
+
+// Timeout returns the limit of the wait for the response.
+func (h Hook) Timeout() time.Duration {
+	return time.Duration(ptr.Deref(h.TimeoutSeconds, reviewTimeout)) * time.Second
 }
 
-// setPolicies sets the match policy and the support of dry-run requests. By the API's defaults, the match policy is
-// Equivalent, and side effects are unknown.
-func (h *Hook) setPolicies(
-	match *admissionregistrationv1.MatchPolicyType, effects *admissionregistrationv1.SideEffectClass,
-) {
-	h.isExactMatch = match != nil && *match == admissionregistrationv1.Exact
-	h.supportsDryRun = effects != nil && (*effects == admissionregistrationv1.SideEffectClassNone ||
-		*effects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
+// IgnoresFailure reports whether a failing webhook is skipped.
+func (h Hook) IgnoresFailure() bool {
+	return ptr.Deref(h.FailurePolicy, admissionregistrationv1.Fail) == admissionregistrationv1.Ignore
+}
+
+// isExactMatch reports whether the webhook does not receive requests for other versions of its resources.
+func (h Hook) isExactMatch() bool {
+	return ptr.Deref(h.MatchPolicy, admissionregistrationv1.Equivalent) == admissionregistrationv1.Exact
+}
+
+// isReinvoked reports whether the webhook is called a second time if later ones change the object.
+func (h Hook) isReinvoked() bool {
+	return ptr.Deref(h.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy) ==
+		admissionregistrationv1.IfNeededReinvocationPolicy
+}
+
+// supportsDryRun reports whether the webhook supports dry-run requests, by its declared side effects.
+func (h Hook) supportsDryRun() bool {
+	effects := ptr.Deref(h.SideEffects, admissionregistrationv1.SideEffectClassUnknown)
+	return effects == admissionregistrationv1.SideEffectClassNone ||
+		effects == admissionregistrationv1.SideEffectClassNoneOnDryRun
 }
 
 // matchesSelectors reports whether the selectors of the entry match the request. As in the API server, the object
 // selector matches the object or the old object, and the namespace selector does not apply to cluster-scoped objects,
 // except namespaces.
 func (h Hook) matchesSelectors(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
-	return (matchesLabels(h.objectSelector, objectLabels(r.Object.Raw)) ||
-		matchesLabels(h.objectSelector, objectLabels(r.OldObject.Raw))) &&
-		(r.Namespace == "" && !isOfNamespace(r) || matchesLabels(h.namespaceSelector, namespaceLabels(r, server)))
+	return (matchesLabels(h.ObjectSelector, objectLabels(r.Object.Raw)) ||
+		matchesLabels(h.ObjectSelector, objectLabels(r.OldObject.Raw))) &&
+		(r.Namespace == "" && !isOfNamespace(r) || matchesLabels(h.NamespaceSelector, namespaceLabels(r, server)))
 }
 
 // hasRule reports whether a rule of the entry covers the operation, the resource and its version.
@@ -121,7 +101,7 @@ func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 		resource += "/" + r.SubResource
 	}
 	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
-	return slices.ContainsFunc(h.rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+	return slices.ContainsFunc(h.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
 		operation := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
 			slices.Contains(rule.Operations, admissionregistrationv1.OperationType(r.Operation))
 		// "*" covers all resources without subresources, "pods/*" all subresources of pods, and "*/*" everything.
@@ -191,7 +171,7 @@ func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) lab
 
 // callFailedError returns the API server's error for a webhook that cannot be called or whose response is invalid.
 func (h Hook) callFailedError(err error) error {
-	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, err))
+	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.Name, err))
 }
 
 // requestDeniedError returns the API server's error for a request that the webhook denies, with the same texts.
@@ -202,7 +182,7 @@ func (h Hook) requestDeniedError(result *metav1.Status) error {
 	}
 	// The code of a webhook only counts from 400 on.
 	status.Status, status.Code = metav1.StatusFailure, max(status.Code, http.StatusBadRequest)
-	by := fmt.Sprintf("admission webhook %q denied the request", h.name)
+	by := fmt.Sprintf("admission webhook %q denied the request", h.Name)
 	if text := cmp.Or(status.Message, string(status.Reason)); text != "" {
 		status.Message = by + ": " + text
 	} else {

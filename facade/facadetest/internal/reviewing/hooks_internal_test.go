@@ -20,7 +20,8 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 	server.Put(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"team": "x"}},
 	})
-	entry := Hook{namespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}
+	entry := Hook{}
+	entry.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}
 	for name, tc := range map[string]struct {
 		reason                string
 		operation             admissionv1.Operation
@@ -78,12 +79,13 @@ func TestRulesHaveScopes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			entry := Hook{rules: []admissionregistrationv1.RuleWithOperations{{
+			entry := Hook{}
+			entry.Rules = []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
 				Rule: admissionregistrationv1.Rule{
 					APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &tc.scope,
 				},
-			}}}
+			}}
 			got := entry.hasRule(&admissionv1.AdmissionRequest{
 				Operation: admissionv1.Create, Namespace: tc.namespace,
 				Resource: metav1.GroupVersionResource{Version: "v1", Resource: tc.resource},

@@ -56,7 +56,7 @@ func (with Reviews) ReviewRequest(
 		if changes {
 			maps.Copy(again, called)
 		}
-		if isCalled && h.reinvokeIfNeeded {
+		if isCalled && h.isReinvoked() {
 			called[i] = true
 		}
 	}
@@ -85,14 +85,11 @@ func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes 
 	if err != nil || !matches {
 		return false, false, err
 	}
-	if len(h.Conditions) > 0 {
-		match := r.Match
-		if match == nil {
-			match = func(context.Context, Hook, *admissionv1.AdmissionRequest) (bool, error) {
-				return false, errNoConditions
-			}
+	if len(h.MatchConditions) > 0 {
+		if err = errNoConditions; r.Match != nil {
+			matches, err = r.Match(ctx, h, asked)
 		}
-		if matches, err = match(ctx, h, asked); err != nil {
+		if err != nil {
 			// The API server also responds with Forbidden if a condition cannot be evaluated.
 			of := schema.GroupResource{Group: r.request.Resource.Group, Resource: r.request.Resource.Resource}
 			return false, false, apierrors.NewForbidden(of, r.request.Name, err)
@@ -100,9 +97,9 @@ func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes 
 			return false, false, nil
 		}
 	}
-	if asked.DryRun != nil && *asked.DryRun && !h.supportsDryRun {
+	if asked.DryRun != nil && *asked.DryRun && !h.supportsDryRun() {
 		return false, false, apierrors.NewBadRequest(
-			fmt.Sprintf("admission webhook %q does not support dry run", h.name),
+			fmt.Sprintf("admission webhook %q does not support dry run", h.Name),
 		)
 	}
 	changes, err = r.callAndApply(ctx, h, asked)
@@ -115,7 +112,7 @@ func (r *review) requestInRuleVersion(h Hook) (asked *admissionv1.AdmissionReque
 	if h.hasRule(&r.request) {
 		return &r.request, true, nil
 	}
-	if h.isExactMatch {
+	if h.isExactMatch() {
 		return nil, false, nil
 	}
 	from := schema.GroupVersionResource(r.request.Resource)
@@ -150,7 +147,7 @@ func (r *review) callAndApply(
 		err = fmt.Errorf("received invalid webhook response: expected response.uid=%q, got %q", one.UID, response.UID)
 	}
 	switch {
-	case err != nil && h.IgnoresFailure:
+	case err != nil && h.IgnoresFailure():
 		return false, nil
 	case err != nil:
 		return false, h.callFailedError(err)

@@ -32,7 +32,7 @@ var allGuards = guards{byBubble: map[string]*bubbleGuard{}}
 
 // The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak
 // to tests that search for them.
-func init() { repeatAfter(interval, func() { allGuards.checkBubbles(allStacks) }) }
+func init() { repeatAfter(interval, func() { allGuards.checkBubbles(AllStacks) }) }
 
 // repeatAfter calls look permanently, each time this long after the previous call.
 func repeatAfter(after time.Duration, look func()) {
@@ -97,9 +97,9 @@ func callerStack() string {
 	return string(buffer[:runtime.Stack(buffer, false)])
 }
 
-// allStacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
+// AllStacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
 // full.
-func allStacks() string {
+func AllStacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)
 		if n := runtime.Stack(buffer, true); n < size {

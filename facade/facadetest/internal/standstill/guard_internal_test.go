@@ -30,7 +30,7 @@ func TestGuard(t *testing.T) {
 		case <-deadline:
 			t.Fatal("a bubble that stands still must be reported within a minute")
 		case <-time.After(10 * time.Millisecond): // in place of the periodic check
-			allGuards.checkBubbles(allStacks)
+			allGuards.checkBubbles(AllStacks)
 			continue
 		}
 		if !strings.Contains(text, "standstill.lockInVain") {

@@ -18,33 +18,29 @@ type Definition struct {
 	// Storage is the name of the version that objects are stored in.
 	Storage string
 	// Convert converts objects between versions. It is nil if versions differ only in their apiVersion.
-	Convert Converter
+	Convert func(object map[string]any, to string) (map[string]any, error)
 }
 
-// Compiler compiles the CEL rules of a schema. The returned function checks a new object, or one that replaces another.
-type Compiler func(structural *schema.Structural) func(object, before map[string]any) field.ErrorList
-
-// Converter returns an object in another version. The object has its apiVersion and kind.
-type Converter func(object map[string]any, to string) (map[string]any, error)
-
-// Extensions implement features that are not a part of this package. Definitions that need a nil field are refused.
-type Extensions struct {
-	Compile      Compiler
-	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (Converter, error)
-}
-
-// Read parses a definition. Each of its errors is about one field, as in the real server.
-func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Definition, field.ErrorList) {
+// Read parses a definition. Each of its errors is about one field, as in the real server. The functions implement
+// features that are not a part of this package, CEL rules and conversion webhooks; definitions that need a nil one are
+// refused.
+func Read(
+	crd *apiextensionsv1.CustomResourceDefinition,
+	compile func(structural *schema.Structural) func(object, before map[string]any) field.ErrorList,
+	newConverter func(crd *apiextensionsv1.CustomResourceDefinition) (
+		func(object map[string]any, to string) (map[string]any, error), error,
+	),
+) (*Definition, field.ErrorList) {
 	d := &Definition{Versions: map[string]*Version{}}
 	at := field.NewPath("spec")
 	var problems field.ErrorList
 	if c := crd.Spec.Conversion; c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter {
 		here := at.Child("conversion", "strategy")
-		if with.NewConverter == nil {
+		if newConverter == nil {
 			return nil, field.ErrorList{unsupportedError(here, c.Strategy, "conversion webhooks")}
 		}
 		var err error
-		if d.Convert, err = with.NewConverter(crd); err != nil {
+		if d.Convert, err = newConverter(crd); err != nil {
 			problems = append(problems, field.Invalid(here, c.Strategy, err.Error()))
 		}
 	}
@@ -54,7 +50,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Defi
 		}
 		here := at.Child("versions").Index(i)
 		// Problems of all versions are collected before the definition is refused.
-		version, found := readVersion(crd, v, here, with.Compile)
+		version, found := readVersion(crd, v, here, compile)
 		problems = append(problems, found...)
 		d.Versions[v.Name] = version
 	}
@@ -70,7 +66,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Defi
 // readVersion parses the schema of one version. It returns nil without an error if the version does not have a schema.
 func readVersion(
 	crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion, at *field.Path,
-	compile Compiler,
+	compile func(structural *schema.Structural) func(object, before map[string]any) field.ErrorList,
 ) (*Version, field.ErrorList) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil, nil

@@ -3,7 +3,11 @@ package schemas
 import (
 	"fmt"
 	"maps"
+	"strings"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -25,7 +29,7 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	}
 	// The schema of a definition does not include these fields, but objects have them.
 	root.Properties["apiVersion"], root.Properties["kind"] = *spec.StringProperty(), *spec.StringProperty()
-	root.Properties["metadata"] = *metadataReference("ObjectMeta")
+	root.Properties["metadata"] = *spec.RefSchema(definitionPath(metav1.ObjectMeta{}.OpenAPIModelName()))
 	all := map[string]*spec.Schema{name: root}
 	maps.Copy(all, metadataTypes())
 	// Kinds that keep unknown fields need types that permit them.
@@ -37,50 +41,17 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	return types, nil
 }
 
-// metadataReference returns a reference to a metadata type.
-func metadataReference(name string) *spec.Schema {
-	return spec.RefSchema("#/definitions/" + metaPrefix + name)
-}
+// definitionPath returns the path of a type, for references.
+func definitionPath(name string) string { return "#/definitions/" + name }
 
-// metadataTypes returns the types of the metadata that all objects have. Their merge keys must equal those of the real
-// server.
-func metadataTypes() map[string]*spec.Schema {
-	text := *spec.StringProperty()
-	of := func(fields map[string]spec.Schema) *spec.Schema {
-		return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}
+// metadataTypes returns the types of metadata, with the merge keys of the real server.
+var metadataTypes = sync.OnceValue(func() map[string]*spec.Schema {
+	all := map[string]*spec.Schema{}
+	reference := func(name string) spec.Ref { return spec.MustCreateRef(definitionPath(name)) }
+	for name, definition := range openapi.GetOpenAPIDefinitions(reference) {
+		if strings.HasPrefix(name, metaPrefix) {
+			all[name] = &definition.Schema
+		}
 	}
-	list := func(item *spec.Schema, extensions spec.Extensions) spec.Schema {
-		s := spec.ArrayProperty(item)
-		s.Extensions = extensions
-		return *s
-	}
-	owner := of(map[string]spec.Schema{
-		"apiVersion": text, "kind": text, "name": text, "uid": text,
-		"controller": *spec.BooleanProperty(), "blockOwnerDeletion": *spec.BooleanProperty(),
-	})
-	owner.AddExtension("x-kubernetes-map-type", "atomic")
-	managed := of(map[string]spec.Schema{
-		"manager": text, "operation": text, "apiVersion": text, "time": text, "fieldsType": text,
-		"fieldsV1": *of(nil), "subresource": text,
-	})
-	fields := map[string]spec.Schema{
-		"labels": *spec.MapProperty(&text), "annotations": *spec.MapProperty(&text),
-		"finalizers": list(&text, spec.Extensions{"x-kubernetes-list-type": "set"}),
-		"ownerReferences": list(metadataReference("OwnerReference"), spec.Extensions{
-			"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"uid"},
-		}),
-		"managedFields": list(metadataReference("ManagedFieldsEntry"),
-			spec.Extensions{"x-kubernetes-list-type": "atomic"}),
-		"generation": *spec.Int64Property(), "deletionGracePeriodSeconds": *spec.Int64Property(),
-	}
-	for _, name := range []string{
-		"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "creationTimestamp",
-		"deletionTimestamp",
-	} {
-		fields[name] = text
-	}
-	return map[string]*spec.Schema{
-		metaPrefix + "ObjectMeta": of(fields), metaPrefix + "OwnerReference": owner,
-		metaPrefix + "ManagedFieldsEntry": managed,
-	}
-}
+	return all
+})

@@ -10,6 +10,7 @@ import (
 	kindschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/schemamutation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -63,9 +64,8 @@ func (v *Version) OpenAPI() *spec.Schema {
 
 // validationSchema returns the schema for validation. As in the real server, unknown formats are not checked.
 func validationSchema(structural *schema.Structural) *spec.Schema {
-	root := structural.ToKubeOpenAPI()
-	adjustSchema(root)
-	return root
+	walker := schemamutation.Walker{RefCallback: schemamutation.RefCallbackNoop, SchemaCallback: adjustSchema}
+	return walker.WalkSchema(structural.ToKubeOpenAPI())
 }
 
 // isKnownFormat reports whether the real server checks the format.
@@ -82,35 +82,17 @@ func isKnownFormat(s *spec.Schema) bool {
 	}
 }
 
-// adjustSchema prepares a schema and all nested schemas for validation.
-func adjustSchema(s *spec.Schema) {
-	if s == nil {
-		return
-	}
-	if !isKnownFormat(s) {
+// adjustSchema returns a schema in the form that the validator needs, without nested schemas.
+func adjustSchema(original *spec.Schema) *spec.Schema {
+	s := *original
+	if !isKnownFormat(&s) {
 		s.Format = ""
 	}
 	// The validator does not implement this extension; two types have the same effect.
 	if s.Extensions["x-kubernetes-int-or-string"] == true {
 		s.Type = spec.StringOrArray{"integer", "string"}
 	}
-	if s.Items != nil {
-		adjustSchema(s.Items.Schema)
-	}
-	if s.AdditionalProperties != nil {
-		adjustSchema(s.AdditionalProperties.Schema)
-	}
-	adjustSchema(s.Not)
-	for _, several := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
-		for i := range several {
-			adjustSchema(&several[i])
-		}
-	}
-	// The values of the map are copies; each must be stored back.
-	for name, property := range s.Properties {
-		adjustSchema(&property)
-		s.Properties[name] = property
-	}
+	return &s
 }
 
 // Default sets missing fields to the defaults of the schema.
