@@ -36,7 +36,7 @@ export GOWORK = off
 WORKSPACE = GOWORK=$$(dirname "$$($(GO) -C "$$module" env GOMOD)")/go.work; [ -f "$$GOWORK" ] || GOWORK=off
 
 TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
-CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
+ASSETS       = $(GO) run ./test/controlplane/assets
 BROWSER      = $(GO) -C test/browser run ./cmd/browser
 PROSE        = $(GO) -C test/prose run . -root '$(CURDIR)'
 # Where the branch began. Without a branch to compare with, a recipe ends here.
@@ -52,8 +52,8 @@ NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
 # The clusters of "make run". The command devcluster serves a cluster in memory, or asks before it uses the one of the
 # user's kubeconfig; exec hands signals over to it. It loads the files that expected.txt applies before the object.
 CLUSTERS       = devcluster real current
-RUN_real       = $(BUILD_EXAMPLE); $(GO) build -C test/controlplane -o '$(CURDIR)/bin/controlplane' ./cmd/controlplane; \
-	exec bin/controlplane run -- sh -euc '$(RUN_ON_SERVER)' bin/example "$$@" --load 'examples/$(EXAMPLE)/object.yaml'
+RUN_real       = $(BUILD_EXAMPLE); $(GO) build $(QUICK_BUILD) -o bin/controlplane ./test/controlplane; \
+	assets=$$($(ASSETS)); export KUBEBUILDER_ASSETS="$$assets"; exec bin/controlplane sh -euc '$(RUN_ON_SERVER)' bin/example "$$@" --load 'examples/$(EXAMPLE)/object.yaml'
 RUN_devcluster = $(BUILD_EXAMPLE); exec bin/devcluster --demo --pretend-ready $(RUN_EXAMPLE)
 RUN_current    = $(BUILD_EXAMPLE); exec bin/devcluster --demo --current-context $(RUN_EXAMPLE)
 # Without the state of the repository and the debugger's data, an edit of the example links one program, and faster.
@@ -78,7 +78,7 @@ RUN_EXAMPLE    = --load config/crd "$$@" --load 'examples/$(EXAMPLE)/object.yaml
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
-SUITES = $(wildcard test/e2e test/quickstart facade/facadetest/memapi examples/09-testing test/interop test/chaos test/yardstick)
+SUITES = $(wildcard test/e2e test/quickstart facade/facadetest/memapi examples/09-testing test/controlplane test/interop test/chaos test/yardstick)
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance facade/facadetest/devcluster/clients)
 # The folders that are no unit tests for another reason.
@@ -120,7 +120,7 @@ run: ## Run an example until Ctrl-C, in memory; with CLUSTER=real on kube-apiser
 .PHONY: demo
 demo: ## Play an example against kube-apiserver: print each step and the log; fail if a handler did not fire.
 	@[ -f 'examples/$(EXAMPLE)/expected.txt' ] || { echo 'There is no example "$(EXAMPLE)" with an expected.txt.'; exit 2; }
-	@assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \
+	@assets=$$($(ASSETS)); export KUBEBUILDER_ASSETS="$$assets"; \
 	$(GO) test -count 1 -v $(LIMIT) ./test/e2e -ginkgo.v -ginkgo.silence-skips -ginkgo.no-color -ginkgo.focus 'examples $(notdir $(EXAMPLE)) does what it shows'
 
 ##@ Before a commit
@@ -222,7 +222,7 @@ test-envtest: gotestsum ## Run SUITES against a real API server; test/interop, w
 		echo 'skipped, there is no python3 with venv: ./test/interop'; \
 		suites=$$(printf '%s' "$$suites" | sed 's|\./test/interop/\.\.\.||'); \
 	fi; \
-	assets=$$($(CONTROLPLANE) assets $(if $(KUBEBUILDER_ASSETS),,--controller-manager)); \
+	assets=$$($(ASSETS) $(if $(KUBEBUILDER_ASSETS),,--controller-manager)); \
 	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) test -json $(LIMIT) $(RACE) $$suites; \
 	for suite in $(NESTED_SUITES); do \
 		module=$$suite; $(WORKSPACE); \
@@ -310,19 +310,19 @@ golangci-lint:
 # What "make explore" runs. Chaos ends with genuine Kopf among the operators. LIFETIME is that of peering records.
 EXPLORE_courses = EXPLORER_COURSES='$(COURSES)' $(TEST) test -json -count=1 -timeout 6h ./test/explorer
 EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
-EXPLORE_chaos   = assets=$$($(CONTROLPLANE) assets); \
+EXPLORE_chaos   = assets=$$($(ASSETS)); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
 	$(GO) test -timeout 6h $(RACE) -count 1 -v -skip '^TestSharedObjects$$' ./test/chaos
-EXPLORE_sharding = assets=$$($(CONTROLPLANE) assets); \
+EXPLORE_sharding = assets=$$($(ASSETS)); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_SEED='$(SEED)' CHAOS_OBJECTS=3000 CHAOS_EDITS=30 \
 	$(GO) test -timeout 6h -count 1 -parallel 1 -v -run '^TestSharedObjects$$' ./test/chaos
 # The specs of EXAMPLES in test/e2e. The end of the output has the figures of each example.
-EXPLORE_EXAMPLES = assets=$$($(CONTROLPLANE) assets); \
+EXPLORE_EXAMPLES = assets=$$($(ASSETS)); \
 	KUBEBUILDER_ASSETS="$$assets" EXAMPLES='$(EXAMPLES)' SEED='$(SEED)' \
 	$(GO) test -timeout 6h -count 1 -v ./test/e2e -ginkgo.timeout 6h -ginkgo.focus
 EXPLORE_permissions = $(EXPLORE_EXAMPLES) 'Every example under its generated permissions'
 EXPLORE_election    = $(EXPLORE_EXAMPLES) 'Two processes of every example'
-EXPLORE_autoscaling = assets=$$($(CONTROLPLANE) assets); \
+EXPLORE_autoscaling = assets=$$($(ASSETS)); \
 	KUBEBUILDER_ASSETS="$$assets" AUTOSCALING=yes \
 	$(GO) test -timeout 1h -count 1 -v ./test/e2e -ginkgo.focus 'number follows the backlog'
 EXPLORE_fuzz    = grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
@@ -366,13 +366,13 @@ FIGURE_deafness    = DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 1
 FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
 FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
 FIGURE_sharding    = $(GO) build -o bin/sharding ./test/yardstick/sharding; \
-	assets=$$($(CONTROLPLANE) assets); KUBEBUILDER_ASSETS="$$assets" exec bin/sharding
+	assets=$$($(ASSETS)); KUBEBUILDER_ASSETS="$$assets" exec bin/sharding
 FIGURE_shards      = GOGC=800 SHARDS_DAY=1 $(GO) test -count=1 -v -run '^TestSimulatedReplicas$$' -timeout 15m ./peering/sharding
 FIGURE_takeover    = TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
 FIGURE_virtual-day = VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
 FIGURE_weight      = $(GO) test -v -count 1 $(LIMIT) ./test/weight
 FIGURE_yardstick   = $(GO) build -o bin/yardstick ./test/yardstick; \
-	assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \
+	assets=$$($(ASSETS)); export KUBEBUILDER_ASSETS="$$assets"; \
 	exec bin/yardstick -scenarios '$(SCENARIOS)' -contenders '$(CONTENDERS)' -n '$(N)' -size '$(SIZE)' -rounds '$(ROUNDS)'
 
 define FIGURE_NAMES
@@ -425,7 +425,7 @@ RECORD_BENCH = { \
 
 .PHONY: assets
 assets: ## Get etcd, kube-apiserver and kubectl; print their folder.
-	@$(CONTROLPLANE) assets
+	@$(ASSETS)
 
 .PHONY: clean
 clean: ## Remove what these targets have put into the tree; caches stay.

@@ -17,14 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// activityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
-type activityOption interface {
-	Option
-	activityOption()
-}
-
-func (option) activityOption() {}
-
 // Activity is one call of a handler of OnStartup, OnCleanup, OnLogin or OnProbe. The logger is log.FromContext(ctx).
 type Activity struct {
 	// ID is the id of the handler.

@@ -1,12 +1,9 @@
 package kopf
 
 import (
-	"cmp"
-	"context"
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -14,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -64,78 +60,6 @@ type Admission[T client.Object] struct {
 	original      *codec.Original[T] // Object before the call, to find lost changes; nil unless checked
 }
 
-// AdmissionFunc reviews a request, without retries. An error or a panic denies it: the client gets the text, with the
-// code of [Deny] or of an apierrors.APIStatus, otherwise 500.
-type AdmissionFunc[T client.Object] func(ctx context.Context, a *Admission[T]) error
-
-// Validate registers a handler that allows or denies requests. Kopf: on.validate.
-//
-//	dbs.Validate("quota", func(_ context.Context, a *Admission) error {
-//		if a.Object.Spec.Size > 100 {
-//			return kopf.Deny(http.StatusForbidden, "%d is too large", a.Object.Spec.Size)
-//		}
-//		return nil
-//	})
-//
-// Filters apply to Object. Deletions need [Operations]("DELETE") or [AsKopf]. The operator's own writes are not
-// reviewed. The id ends the path of the webhook.
-func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	registerAdmission(s, admissionRegistration[T]{verb: "Validate", id: id, call: fn}, opts)
-}
-
-// Mutate registers a handler that may change the object before it is stored, or deny the request. Kopf: on.mutate.
-//
-// It changes a.Object in place or by Patch, and must be idempotent. Fields that T does not have survive. Deletions need
-// [Operations]("DELETE") alone.
-func (s Selection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	registerAdmission(s, admissionRegistration[T]{verb: "Mutate", id: id, call: fn, isMutating: true}, opts)
-}
-
-// admissionRegistration holds the arguments of Validate and Mutate.
-type admissionRegistration[T client.Object] struct {
-	verb, id    string
-	call        AdmissionFunc[T]
-	isMutating  bool
-	subresource string // with objects of another kind than the selection; see ForSubresource
-}
-
-// registerAdmission registers an admission handler.
-func registerAdmission[T client.Object](s Selection[T], fn admissionRegistration[T], opts []admissionOption) {
-	h := handlers.Handler{
-		ID: fn.id, Family: handlers.Admitting, Mutating: fn.isMutating, Subresource: fn.subresource, ReadsText: true,
-	}
-	chosen, ok := prepareHandler(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
-	// These checks need the options of the handler, which are applied at this point.
-	for _, problem := range append(fn.optionProblems(&h), fn.addRequestFilter(s, &h, chosen)) {
-		if problem == nil {
-			continue
-		}
-		ok = false
-		s.kind.AddError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
-	}
-	if !ok {
-		return
-	}
-	// The webhook configuration can contain these requirements as matchConditions, so that the API server sends fewer
-	// requests. The filters still decide.
-	h.Requirements = append(slices.Clip(s.filterRequirements), fieldRequirements(h.Field, chosen)...)
-	setFunction(&h, fn.call)
-	// One value for all calls of the handler: each mistake is logged once.
-	said := &loggedMistakes{}
-	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
-		a, err := fn.newAdmission(ctx, s, call, said)
-		if err != nil {
-			return err
-		}
-		// A Memo recognizes the objects of a running review by their pointers.
-		defer s.op.reviewedObjects.BeginReview(call.Admission, a.Object, a.Old)()
-		// After the end of ctx, the API server no longer waits. Do not save changes then.
-		err = fn.call(ctx, a)
-		return a.finishCall(cmp.Or(err, context.Cause(ctx)))
-	}
-	s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: fn.verb, Handler: &h})
-}
-
 // Resource describes the kind of the object, see [Change.Resource].
 func (a *Admission[T]) Resource() Resource {
 	a.mustHaveCall()
@@ -163,13 +87,6 @@ func (a *Admission[T]) Warning(format string, args ...any) {
 		a.call.Admission.AddWarning(text)
 		return nil
 	})
-}
-
-// AddError makes the set-up fail with this error, for packages that register handlers. Nil is ignored.
-func (s Selection[T]) AddError(err error) {
-	if err != nil {
-		s.kind.AddError(err)
-	}
 }
 
 // Raw returns copies of both objects with fields that T lacks, and with changes of earlier handlers. A deletion has a
@@ -225,4 +142,25 @@ func orNull(object map[string]any) any {
 		return nil
 	}
 	return object
+}
+
+// mustHaveCall panics for a value that does not come from an operator.
+func (a *Admission[T]) mustHaveCall() {
+	if a == nil || a.call == nil {
+		panic(errWithoutOperator)
+	}
+}
+
+// runLocked is [callState.run] for a value that may not come from an operator.
+func (a *Admission[T]) runLocked(act func() error) {
+	a.mustHaveCall()
+	a.run(act)
+}
+
+// rawObject returns the object with the changes of earlier handlers. It is shared: callers must not modify it.
+func (a *Admission[T]) rawObject() (map[string]any, error) {
+	if a.call.Object != nil {
+		return a.call.Object, nil
+	}
+	return a.call.Admission.ReviewedObject().Value()
 }

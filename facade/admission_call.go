@@ -1,64 +1,16 @@
 package kopf
 
 import (
-	"cmp"
-	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
-
-// newAdmission creates the argument of the handler. The filter of WhenRequest also uses it, without mistakes.
-func (fn admissionRegistration[T]) newAdmission(
-	ctx context.Context, s Selection[T], call *handlers.Invocation, said *loggedMistakes,
-) (*Admission[T], error) {
-	// All handlers share the request: clone the parts that a handler could modify.
-	asked, cluster := call.Admission, s.op.clients
-	a := &Admission[T]{
-		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
-		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
-		Headers: asked.Headers.Clone(), PeerCertificates: cloneCertificates(asked.PeerCertificates),
-		ID:     call.Handler.ID,
-		Client: cluster.client, APIReader: cluster.apiReader, callState: callState{log: logf.FromContext(ctx)},
-		codec: s.codec, call: call,
-		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, isMutating: call.Handler.Mutating,
-	}
-	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
-		return nil, fmt.Errorf("reading who asks: %w", err)
-	}
-	// ForSubresource has its own Go type, so the kind of the request is expected to differ from that of the selection.
-	if fn.subresource == "" {
-		if err := a.checkKind(); err != nil {
-			return nil, err
-		}
-	}
-	if err := a.decodeObjects(); err != nil {
-		return nil, err
-	}
-	// After a timeout, the handler is not called.
-	return a, cmp.Or(context.Cause(ctx), a.recordOriginal())
-}
-
-// cloneCertificates returns copies of the certificates: the handlers of a request share them, and could change them.
-func cloneCertificates(certificates []*x509.Certificate) (own []*x509.Certificate) {
-	for _, one := range certificates {
-		if again, err := x509.ParseCertificate(slices.Clone(one.Raw)); err == nil {
-			own = append(own, again)
-		}
-	}
-	return own
-}
 
 // decodeObjects decodes the objects into T. A requested object must decode. In a stored object, fields that do not fit
 // are dropped: the object could not be deleted or repaired otherwise.
@@ -80,14 +32,6 @@ func (a *Admission[T]) decodeObjects() (err error) {
 			"type", fmt.Sprintf("%T", a.Old), "error", err.Error())
 	}
 	return nil
-}
-
-// rawObject returns the object with the changes of earlier handlers. It is shared: callers must not modify it.
-func (a *Admission[T]) rawObject() (map[string]any, error) {
-	if a.call.Object != nil {
-		return a.call.Object, nil
-	}
-	return a.call.Admission.ReviewedObject().Value()
 }
 
 // checkKind rejects objects of a subresource with its own kind, such as a Scale. Decoded into T, such an object would

@@ -159,39 +159,6 @@ func (r *Task[T]) liveState() handlers.LiveObject {
 // Flush is like [Change.Flush].
 func (r *Task[T]) Flush(ctx context.Context) error { return r.change.Flush(ctx) }
 
-// daemonOption is an option of Daemon.
-type daemonOption interface {
-	Option
-	daemonOption()
-}
-
-// timerOption is an option of Timer.
-type timerOption interface {
-	Option
-	timerOption()
-}
-
-// backgroundOption is an option of both Daemon and Timer.
-type backgroundOption interface {
-	daemonOption
-	timerOption
-}
-
-// limitOption is an option of all verbs with attempts: for changes, background functions, indices, activities and
-// children.
-//
-//nolint:interfacebloat // a family of options is all of the families that it is for
-type limitOption interface {
-	changeOption
-	backgroundOption
-	indexOption
-	activityOption
-	childOption
-}
-
-func (option) daemonOption() {}
-func (option) timerOption()  {}
-
 // durationOption sets a positive duration of a background handler.
 func durationOption[O Option](
 	name string, value time.Duration, field func(*handlers.BackgroundOptions) *time.Duration,

@@ -1,17 +1,12 @@
 package kopf
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
+	"fmt"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Call is implemented by the arguments of all handlers of objects: [Change], [Task], [WatchEvent], [ChildEvent] and
@@ -35,19 +30,6 @@ type Results interface {
 	SetResult(value any)
 	RawResult(id string) (any, error)
 }
-
-// Compile-time checks: all arguments of handlers of objects implement Call, and all but Admission implement Results.
-var (
-	_ Call[*Unstructured] = (*Change[*Unstructured])(nil)
-	_ Call[*Unstructured] = (*Task[*Unstructured])(nil)
-	_ Call[*Unstructured] = (*WatchEvent[*Unstructured])(nil)
-	_ Call[*Unstructured] = (*ChildEvent[*Unstructured, *Unstructured])(nil)
-	_ Call[*Unstructured] = (*Admission[*Unstructured])(nil)
-	_ Results             = (*Change[*Unstructured])(nil)
-	_ Results             = (*Task[*Unstructured])(nil)
-	_ Results             = (*WatchEvent[*Unstructured])(nil)
-	_ Results             = (*ChildEvent[*Unstructured, *Unstructured])(nil)
-)
 
 // changeMethods are the methods of [Change] that [Task], [WatchEvent] and [ChildEvent] share.
 type changeMethods[T client.Object] struct{ change *Change[T] }
@@ -99,146 +81,19 @@ func (m *changeMethods[T]) Condition(conditionType string, status metav1.Conditi
 	m.change.Condition(conditionType, status, reason, message)
 }
 
-// GetObject returns c.Object.
-func (c *Change[T]) GetObject() T { return c.Object }
-
-// Latest returns a copy of the newest known state, without unwritten patches. If the object is deleted, it returns the
-// last known state, and the context ends with [ErrDeleted]. If the object no longer decodes into T, the handler fails.
-func (c *Change[T]) Latest() T {
-	c.mustHaveCall()
-	newest := c.newestObject()
-	object, err := c.codec.DecodeFrom(newest, newest.Value)
+// Result returns the result of any handler in status.<id> as V, see [Change.SetResult]:
+//
+//	host, err := kopf.Result[string](c, "provision")
+//
+// The error for a missing result wraps [ErrNoResult].
+func Result[V any](from Results, id string) (V, error) {
+	var result V
+	value, err := from.RawResult(id)
 	if err != nil {
-		c.runLocked(func() error { return err })
+		return result, err
 	}
-	return object
-}
-
-// newestObject returns the newest known state in its stored form. A daemon or timer sees its live object; any other
-// handler sees the cache and the operator's own writes, and a filter only the cause.
-func (c *Change[T]) newestObject() *jsontext.LazyObject {
-	var newest *jsontext.LazyObject
-	switch {
-	case c.hasReturned.Load(): // a goroutine outlived the handler: the engine's state is no longer valid for this call
-	case c.call.LiveObject != nil:
-		newest = c.call.LiveObject.Object()
-	case c.call.LatestState != nil:
-		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
-		newest = jsontext.NewFromValue(c.call.LatestState.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
+	if err := codec.DecodeValue(value, &result); err != nil {
+		return result, fmt.Errorf("decoding the result of handler %q: %w", id, err)
 	}
-	if newest == nil { // deleted, or replaced by another object: use the state at the start of the call
-		newest = c.call.Cause.Object
-	}
-	return newest
-}
-
-// newestBody returns the newest known state in its raw form. It is shared: callers must not modify it.
-func (c *Change[T]) newestBody() map[string]any {
-	body, err := c.newestObject().Value()
-	if err != nil {
-		panic(err) // fails the handler
-	}
-	return body
-}
-
-// Resource returns the kind of the object with group, version, plural and scope; in [WhenChange], only the kind. Kopf:
-// resource.
-func (c *Change[T]) Resource() Resource {
-	c.mustHaveCall()
-	if c.call.Resource == nil {
-		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
-		return Resource{GroupVersionKind: known.GroupVersionKind()}
-	}
-	return resourceOf(*c.call.Resource)
-}
-
-// errWithoutOperator is returned by methods of a Change, Task, WatchEvent or Admission that does not come from an
-// operator.
-var errWithoutOperator = errors.New("kopf: only an operator creates a Change, Task, WatchEvent or Admission; in a " +
-	"test, use NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
-	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")
-
-// hasNoCall reports whether the value does not come from an operator.
-func (c *Change[T]) hasNoCall() bool { return c == nil || c.call == nil }
-
-// mustHaveCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare
-// nil dereference would not explain the mistake.
-func (c *Change[T]) mustHaveCall() {
-	if c.hasNoCall() {
-		panic(errWithoutOperator)
-	}
-}
-
-// mustHaveCall panics for a value that does not come from an operator.
-func (a *Admission[T]) mustHaveCall() {
-	if a == nil || a.call == nil {
-		panic(errWithoutOperator)
-	}
-}
-
-var errCalledInPatch = errors.New(
-	"a function of Patch uses a method of its handler's Change, or kopf.Result or kopf.FieldChange: " +
-		"call that before Patch",
-)
-
-// callState serializes the method calls of one call of a handler, which may come from several of its goroutines. It
-// keeps their errors until the handler returns, because these methods do not return errors.
-type callState struct {
-	log         logr.Logger // of the handler
-	mu          sync.Mutex
-	errs        []error     // of method calls; they fail the handler when it returns
-	hasReturned atomic.Bool // atomic, because readers of the newest state do not lock
-}
-
-// lock waits for other method calls of the handler. In a function of Patch, it panics: the call of Patch holds the
-// lock, so the function would wait for itself forever. The panic becomes an error of the patch.
-func (s *callState) lock() {
-	// The test for a surrounding Patch walks the stack, so it is only made if the lock is held.
-	if s.mu.TryLock() {
-		return
-	}
-	if codec.IsInCall() {
-		panic(errCalledInPatch)
-	}
-	s.mu.Lock()
-}
-
-// run runs one method call at a time, and keeps its error.
-func (s *callState) run(act func() error) {
-	s.lock()
-	defer s.mu.Unlock()
-	if s.hasReturned.Load() {
-		s.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
-		return
-	}
-	if err := act(); err != nil {
-		s.errs = append(s.errs, err)
-	}
-}
-
-// end rejects later method calls, and joins the errors of earlier ones with err. The caller holds the lock.
-func (s *callState) end(err error) error {
-	s.hasReturned.Store(true)
-	if len(s.errs) > 0 {
-		err = errors.Join(append([]error{err}, s.errs...)...)
-	}
-	return err
-}
-
-// lockCalls is [callState.lock] for a value that may not come from an operator.
-func (c *Change[T]) lockCalls() {
-	c.mustHaveCall()
-	c.lock()
-}
-
-// runLocked is [callState.run] for a value that may not come from an operator.
-func (c *Change[T]) runLocked(act func() error) {
-	c.mustHaveCall()
-	c.run(act)
-}
-
-// runLocked is [callState.run] for a value that may not come from an operator.
-func (a *Admission[T]) runLocked(act func() error) {
-	a.mustHaveCall()
-	a.run(act)
+	return result, nil
 }

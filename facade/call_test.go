@@ -19,6 +19,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// Compile-time checks: all arguments of handlers of objects implement Call, and all but Admission implement Results.
+var (
+	_ kopf.Call[*kopf.Unstructured] = (*kopf.Change[*kopf.Unstructured])(nil)
+	_ kopf.Call[*kopf.Unstructured] = (*kopf.Task[*kopf.Unstructured])(nil)
+	_ kopf.Call[*kopf.Unstructured] = (*kopf.WatchEvent[*kopf.Unstructured])(nil)
+	_ kopf.Call[*kopf.Unstructured] = (*kopf.ChildEvent[*kopf.Unstructured, *kopf.Unstructured])(nil)
+	_ kopf.Call[*kopf.Unstructured] = (*kopf.Admission[*kopf.Unstructured])(nil)
+	_ kopf.Results                  = (*kopf.Change[*kopf.Unstructured])(nil)
+	_ kopf.Results                  = (*kopf.Task[*kopf.Unstructured])(nil)
+	_ kopf.Results                  = (*kopf.WatchEvent[*kopf.Unstructured])(nil)
+	_ kopf.Results                  = (*kopf.ChildEvent[*kopf.Unstructured, *kopf.Unstructured])(nil)
+)
+
 // usedCall records the values that a function shared by several handlers has seen.
 type usedCall struct {
 	Current, Latest, Last string

@@ -1,20 +1,18 @@
 package kopf
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Change is the argument of a handler of changes. An alias saves typing:
@@ -62,109 +60,105 @@ type Change[T client.Object] struct {
 	declared *children.Declaration // by Ensure in this call; nil without a call of Ensure
 }
 
-// adaptFunction adapts the function to the engine: it creates the argument, and prunes children after a success. It
-// reads the clients at each call, because there are none before the set-up.
-func adaptFunction[T client.Object](
-	fn ChangeFunc[T], of *codec.Codec[T], cluster func() clientSet, said *loggedMistakes,
-) handlers.Func {
-	return func(ctx context.Context, call *handlers.Invocation) error {
-		c, err := newChange(ctx, call, of, cluster(), said)
-		if err != nil {
-			return err
-		}
-		return c.finishCall(c.pruneAfterSuccess(ctx, fn(ctx, c)))
-	}
-}
+// Reason is why an object is handled. Kopf: Reason.
+type Reason string
 
-// clients returns the clients of the operator, which change in the set-up and after the startup.
-func (s Selection[T]) clients() clientSet { return s.op.clients }
+// The reasons for [Selection.On].
+const (
+	// ReasonCreate: it was never handled completely. Kopf: Reason.CREATE.
+	ReasonCreate Reason = Reason(cause.Create)
+	// ReasonUpdate: it differs from the last-handled configuration. Kopf: Reason.UPDATE.
+	ReasonUpdate Reason = Reason(cause.Update)
+	// ReasonDelete: it is being deleted, and the finalizer holds it. Kopf: Reason.DELETE.
+	ReasonDelete Reason = Reason(cause.Delete)
+	// ReasonResume: it did not change while the operator was down. Kopf: Reason.RESUME.
+	ReasonResume Reason = Reason(cause.Resume)
+)
 
-// newChange creates the argument of a handler or filter. A filter has a call without a Handler.
-func newChange[T client.Object](
-	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clientSet, said *loggedMistakes,
-) (*Change[T], error) {
-	object, err := codec.DecodeFrom(call.EncodedObject, call.WorkingCopy)
-	if call.Cause.Deleting && execution.IsUndecodable(err) {
-		// Usually, an object that does not decode waits until it is changed. A deletion must not wait: the finalizer
-		// would hold the object forever.
-		logging.Warn(logf.FromContext(ctx),
-			"Deleted object does not decode into the Go type; the handler gets what fits", "error", err.Error())
-	} else if err != nil {
-		return nil, err
-	}
-	c := &Change[T]{
-		Object: object, Reason: Reason(call.Cause.Reason), Retry: call.Retry, Started: call.Started,
-		APIReader: cluster.apiReader, callState: callState{log: logf.FromContext(ctx)}, codec: codec, call: call,
-		mistakes: said, cluster: cluster,
-	}
-	c.Client = c.checkedClient(cluster)
-	// A handler with a field sees only differences of the field.
-	changes := call.Cause.Diff
-	if call.Handler != nil {
-		c.ID = call.Handler.ID
-		_, _, changes = call.Handler.ViewCause(call.Cause)
-	}
-	c.Diff = Diff(changes.Clone())
-	// The former state cannot be repaired any more, so an incomplete Old is better than a handler that never runs.
-	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
-		c.log.V(1).Info(
-			"The old object does not decode into the type; Old is incomplete",
-			"type", fmt.Sprintf("%T", object), "error", err.Error(),
-		)
-	}
-	// The comparison costs time, so it is made for the first calls only, except in tests.
-	if said.shouldCheckCall() {
-		c.original = codec.NewOriginal(object)
-	}
-	return c, nil
-}
+// Diff contains the differences between two states of an object, in a stable order. A mapping that is added or removed
+// is one item, so a creation is one addition of the whole object. Lists are compared as a whole. Kopf: Diff.
+type Diff []diff.Item
 
-var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
-
-// pruneAfterSuccess deletes undeclared children after a function that returned nil. After a failure, the declarations
-// may be incomplete, so nothing is deleted.
-func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
-	c.lockCalls()
-	// The lock is released before requests are sent.
-	declared, failed := c.declared, err != nil || len(c.errs) > 0
-	c.mu.Unlock()
-	if failed || declared == nil {
-		return err
-	}
-	return c.pruneChildren(ctx, declared)
-}
-
-// finishCall finishes the call after the function has returned: it rejects later method calls, and joins the errors of
-// earlier ones with err.
-func (c *Change[T]) finishCall(err error) error {
-	c.lockCalls()
-	defer c.mu.Unlock()
-	if err = c.end(err); err != nil {
-		c.mistakes.noteDelay(c.log, err)
-	} else if c.original != nil {
-		c.noteLostChanges()
-	}
-	return err
-}
-
-// objectName returns namespace/name of the object for messages.
-func (c *Change[T]) objectName() string { return codec.ObjectName(c.call.Cause.Body()) }
-
-// Result returns the result of any handler in status.<id> as V, see [Change.SetResult]:
-//
-//	host, err := kopf.Result[string](c, "provision")
-//
-// The error for a missing result wraps [ErrNoResult].
-func Result[V any](from Results, id string) (V, error) {
-	var result V
-	value, err := from.RawResult(id)
+// Touches reports whether the value at the path, or a part of it, has changed. The path is relative to the field of the
+// handler. An invalid path panics, which fails the handler.
+func (d Diff) Touches(path string) bool {
+	field, err := codec.ParsePath(path)
 	if err != nil {
-		return result, err
+		panic(fmt.Errorf("Diff.Touches: %w", err))
 	}
-	if err := codec.DecodeValue(value, &result); err != nil {
-		return result, fmt.Errorf("decoding the result of handler %q: %w", id, err)
+	for _, item := range d {
+		// Either the difference is inside of the value at the path, or the value is inside of one that was added,
+		// removed or replaced as a whole.
+		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) &&
+			isPartChanged(item, field[len(item.Path):]) {
+			return true
+		}
 	}
-	return result, nil
+	return false
+}
+
+// isPartChanged reports whether a difference of a whole value includes a difference of its part.
+func isPartChanged(whole diff.Item, part diff.Path) bool {
+	// Redacted values are missing in the difference, so any part may have changed.
+	if whole.Old == nil && whole.New == nil {
+		return true
+	}
+	before, _ := diff.ResolvePath(whole.Old, part)
+	after, _ := diff.ResolvePath(whole.New, part)
+	return diff.Compute(before, after) != nil
+}
+
+// GetObject returns c.Object.
+func (c *Change[T]) GetObject() T { return c.Object }
+
+// Latest returns a copy of the newest known state, without unwritten patches. If the object is deleted, it returns the
+// last known state, and the context ends with [ErrDeleted]. If the object no longer decodes into T, the handler fails.
+func (c *Change[T]) Latest() T {
+	c.mustHaveCall()
+	newest := c.newestObject()
+	object, err := c.codec.DecodeFrom(newest, newest.Value)
+	if err != nil {
+		c.runLocked(func() error { return err })
+	}
+	return object
+}
+
+// newestObject returns the newest known state in its stored form. A daemon or timer sees its live object; any other
+// handler sees the cache and the operator's own writes, and a filter only the cause.
+func (c *Change[T]) newestObject() *jsontext.LazyObject {
+	var newest *jsontext.LazyObject
+	switch {
+	case c.hasReturned.Load(): // a goroutine outlived the handler: the engine's state is no longer valid for this call
+	case c.call.LiveObject != nil:
+		newest = c.call.LiveObject.Object()
+	case c.call.LatestState != nil:
+		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
+		newest = jsontext.NewFromValue(c.call.LatestState.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
+	}
+	if newest == nil { // deleted, or replaced by another object: use the state at the start of the call
+		newest = c.call.Cause.Object
+	}
+	return newest
+}
+
+// newestBody returns the newest known state in its raw form. It is shared: callers must not modify it.
+func (c *Change[T]) newestBody() map[string]any {
+	body, err := c.newestObject().Value()
+	if err != nil {
+		panic(err) // fails the handler
+	}
+	return body
+}
+
+// Resource returns the kind of the object with group, version, plural and scope; in [WhenChange], only the kind. Kopf:
+// resource.
+func (c *Change[T]) Resource() Resource {
+	c.mustHaveCall()
+	if c.call.Resource == nil {
+		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
+		return Resource{GroupVersionKind: known.GroupVersionKind()}
+	}
+	return resourceOf(*c.call.Resource)
 }
 
 // RawResult returns a copy of a result as JSON values, see [Result].
@@ -206,4 +200,30 @@ func (c *Change[T]) storedResult(id string) (any, error) {
 		}
 	}
 	return nil, ErrNoResult
+}
+
+// objectName returns namespace/name of the object for messages.
+func (c *Change[T]) objectName() string { return codec.ObjectName(c.call.Cause.Body()) }
+
+// hasNoCall reports whether the value does not come from an operator.
+func (c *Change[T]) hasNoCall() bool { return c == nil || c.call == nil }
+
+// mustHaveCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare
+// nil dereference would not explain the mistake.
+func (c *Change[T]) mustHaveCall() {
+	if c.hasNoCall() {
+		panic(errWithoutOperator)
+	}
+}
+
+// lockCalls is [callState.lock] for a value that may not come from an operator.
+func (c *Change[T]) lockCalls() {
+	c.mustHaveCall()
+	c.lock()
+}
+
+// runLocked is [callState.run] for a value that may not come from an operator.
+func (c *Change[T]) runLocked(act func() error) {
+	c.mustHaveCall()
+	c.run(act)
 }

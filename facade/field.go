@@ -1,7 +1,6 @@
 package kopf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -88,12 +87,6 @@ func (s Selection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...updateO
 // FieldPath joins keys to a path, and quotes those with dots.
 func FieldPath(keys ...string) string { return codec.FormatPath(keys) }
 
-// Names of options that other options depend on.
-const (
-	inFieldName = "InField"
-	valueName   = "Value"
-)
-
 // FieldChange returns the last-handled and the current value of the handler's field; nil is missing or null. V is
 // explicit: kopf.FieldChange[int](c). A value of another type fails the handler.
 func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
@@ -127,70 +120,4 @@ func decodeValueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
 		return nil, err
 	}
 	return &into, nil
-}
-
-// typeProblems returns errors for a field that the Go type does not have, and for patterns that its values cannot
-// match. Such a handler would never be called, without any other sign.
-func typeProblems[T client.Object](of *codec.Codec[T], field diff.Path, opts []option) (problems []error) {
-	if err := of.CheckField(field); err != nil {
-		problems = append(problems, err)
-	}
-	for _, o := range opts {
-		if o.jsonPattern == nil {
-			continue
-		}
-		if err := of.CheckValue(field, o.jsonPattern); err != nil {
-			text, _ := json.Marshal(o.jsonPattern) // it came from JSON
-			problems = append(problems, fmt.Errorf("%s(%s): %w", o.name, text, err))
-		}
-	}
-	return problems
-}
-
-// fieldProblems returns errors for options of fields that exclude each other, or lack a field.
-func fieldProblems(h *handlers.Handler) []error {
-	var problems []error
-	if patterns := h.Value != nil || h.From != nil || h.To != nil; patterns && h.Field == nil {
-		problems = append(
-			problems, errors.New("Value, OldValue and NewValue need a field: add InField, or register with OnField"),
-		)
-	}
-	if h.Value != nil && (h.From != nil || h.To != nil) {
-		problems = append(problems, errors.New("Value cannot stand together with OldValue or NewValue: "+
-			"it is for both sides of a change, so leave it or them out"))
-	}
-	return problems
-}
-
-// Diff contains the differences between two states of an object, in a stable order. A mapping that is added or removed
-// is one item, so a creation is one addition of the whole object. Lists are compared as a whole. Kopf: Diff.
-type Diff []diff.Item
-
-// Touches reports whether the value at the path, or a part of it, has changed. The path is relative to the field of the
-// handler. An invalid path panics, which fails the handler.
-func (d Diff) Touches(path string) bool {
-	field, err := codec.ParsePath(path)
-	if err != nil {
-		panic(fmt.Errorf("Diff.Touches: %w", err))
-	}
-	for _, item := range d {
-		// Either the difference is inside of the value at the path, or the value is inside of one that was added,
-		// removed or replaced as a whole.
-		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) &&
-			isPartChanged(item, field[len(item.Path):]) {
-			return true
-		}
-	}
-	return false
-}
-
-// isPartChanged reports whether a difference of a whole value includes a difference of its part.
-func isPartChanged(whole diff.Item, part diff.Path) bool {
-	// Redacted values are missing in the difference, so any part may have changed.
-	if whole.Old == nil && whole.New == nil {
-		return true
-	}
-	before, _ := diff.ResolvePath(whole.Old, part)
-	after, _ := diff.ResolvePath(whole.New, part)
-	return diff.Compute(before, after) != nil
 }

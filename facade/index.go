@@ -15,14 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// indexOption is an option of NewIndex.
-type indexOption interface {
-	Option
-	indexOption()
-}
-
-func (option) indexOption() {}
-
 // Index finds values of the selected objects by key. It is safe for concurrent use.
 type Index[K comparable, V any] struct{ index *indexes.ObjectIndex }
 

@@ -5,35 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
-
-// clientSet contains the means of handlers to read and write other objects. It is copied into each call.
-type clientSet struct {
-	// client is the client of handlers, and live reads without a cache.
-	client    client.Client
-	apiReader client.Reader
-	children  *children.Keeper
-	keys      *listKeys // nil without a manager
-	// finalizer is the name of the operator's finalizer.
-	finalizer string
-	// watchScopes reports for WaitFor whether the kind is watched as children of the resource, or as any objects.
-	watchScopes func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
-}
 
 // newClientSet returns clients that write as the operator. Under the project's manager, writes fail as soon as the
 // manager stops waiting for the operator, such as after a lost lease: another process may already handle the objects. A
@@ -141,28 +124,4 @@ func (op *Operator) shards() int {
 		return 0
 	}
 	return cmp.Or(op.flags.Election.Shards, op.settings.values.Sharding.Shards)
-}
-
-// init makes the handlers of operators available to package facadetest, which this package cannot import.
-func init() { kit.PartsOf = prepareParts }
-
-// prepareParts prepares the handlers of an operator for package facadetest, which calls them without running the
-// operator.
-func prepareParts(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.OperatorParts, error) {
-	op, _ := operator.(*Operator)
-	if !op.isValid() {
-		return kit.OperatorParts{}, errNoOperator
-	}
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	plan, err := op.buildPlan(scheme)
-	if err != nil {
-		return kit.OperatorParts{}, err
-	}
-	op.clients = op.newClientSet(cluster, cluster)
-	parts := kit.OperatorParts{Children: op.clients.children}
-	for _, one := range plan {
-		parts.Handlers = append(parts.Handlers, one.Handler)
-	}
-	return parts, nil
 }

@@ -93,16 +93,6 @@ func (m *loggedMistakes) noteSleep(log logr.Logger, err error) {
 	}
 }
 
-// noteLostChanges logs changes in place that are lost, after the handler has succeeded.
-func (c *Change[T]) noteLostChanges() {
-	fields := c.original.LostFields(c.call.WorkingCopy)
-	if len(fields) > 0 && c.mistakes.inPlaceChange.CompareAndSwap(false, true) {
-		logging.Warn(c.log,
-			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
-			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.Object))
-	}
-}
-
 const (
 	// schemaTimeout limits the request for a schema, because a handler waits for it: in admission, a client does, too.
 	schemaTimeout = 3 * time.Second
@@ -174,9 +164,4 @@ func (l *listKeys) listRules(kind *discovery.Resource, said *loggedMistakes, log
 		}
 	}
 	return lists
-}
-
-// listRules returns the rules for lists of the handled object.
-func (c *Change[T]) listRules() codec.Lists {
-	return c.cluster.keys.listRules(c.call.Resource, c.mistakes, c.log)
 }

@@ -1,17 +1,25 @@
 package kopf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // Needs declares permissions for the requests of handlers themselves: those by Client and APIReader, and by
@@ -80,4 +88,78 @@ func (op *Operator) permissionsOf(plan []reconcilers.Registration) clusterneeds.
 		}
 	}
 	return o
+}
+
+// preflightOf describes the operator for its checks. The caller holds the lock of the registry.
+func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace string) (clusterneeds.CheckInput, error) {
+	kept := op.settings.values.Persistence
+	essence, err := defaults.EssencePlaces(kept.DiffbaseStorage)
+	if err != nil {
+		return clusterneeds.CheckInput{}, fmt.Errorf("checking operator %q: %w", op.name, err)
+	}
+	return clusterneeds.CheckInput{
+		PermissionInput: op.permissionsOf(plan), Name: op.name, Namespace: namespace, Essence: essence,
+		Record: func(id string) []string {
+			places, _ := defaults.RecordPlaces(kept.ProgressStorage, id) // the plan has reported the error
+			return places
+		},
+		ClockSkew: op.settings.values.Peering.ClockSkew,
+	}, nil
+}
+
+// preflightWait is how long the checks beside a running operator wait for its readiness. Without a permission, it may
+// never be ready.
+const preflightWait = 30 * time.Second
+
+// addPreflight adds the same checks to the manager of a program. They run beside the operator after it is ready, once,
+// and do not delay its start. Only programs of the command line report on the cluster.
+func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration) error {
+	if !op.coordination.HasOwnManager || op.coordination.Embedded || op.flags.DeletionsOnly {
+		return nil
+	}
+	log := m.GetLogger().WithName(op.name)
+	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		timer := time.NewTimer(preflightWait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-op.ready:
+		case <-timer.C:
+		}
+		op.registry.Lock()
+		described, err := op.preflightOf(plan, connection.PodNamespace())
+		op.registry.Unlock()
+		if err != nil {
+			return nil //nolint:nilerr // a storage that fails is reported with its objects
+		}
+		// The client is that of the manager, so that credentials are renewed.
+		server, err := clusterneeds.Connect(m.GetConfig(), m.GetHTTPClient())
+		if err == nil {
+			var report clusterneeds.CheckReport
+			report, err = clusterneeds.Run(ctx, described, server)
+			logReport(log, report)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.V(1).Info("Cannot check what the operator needs in the cluster", "error", err.Error())
+		}
+		return nil
+	}))
+}
+
+// logReport logs the problems of a report. Unknown results are not problems.
+func logReport(log logr.Logger, report clusterneeds.CheckReport) {
+	for _, one := range report.Findings {
+		values := []any{
+			"check", one.Check, "subject", one.Subject, "problem", one.Problem, "fix", one.Fix,
+			"handlers", one.Handlers,
+		}
+		switch one.Status {
+		case clusterneeds.Failed:
+			logging.Warn(log, "The cluster lacks something that the operator needs; see the command preflight",
+				values...)
+		case clusterneeds.Warning:
+			log.Info("The cluster lacks something that the operator can use; see the command preflight", values...)
+		}
+	}
 }

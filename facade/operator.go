@@ -1,13 +1,18 @@
 package kopf
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
@@ -105,3 +110,35 @@ func validateName(name string) error {
 	}
 	return nil
 }
+
+// namedLogger returns the logger of the operator, with its name.
+func (op *Operator) namedLogger() logr.Logger {
+	log := logf.Log
+	if op.coordination.Embedded {
+		log = op.runSettings.Log
+	}
+	return log.WithName(op.name)
+}
+
+// metricsRegistry returns the registry of Run, or that of controller-runtime.
+func (op *Operator) metricsRegistry() prometheus.Registerer {
+	if op.runSettings.Metrics != nil {
+		return op.runSettings.Metrics
+	}
+	return metrics.Registry
+}
+
+// keepJournal makes the operator record its decisions. They cost memory, so they are only recorded for a reader.
+func (op *Operator) keepJournal() *journal.Journal {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if op.journal == nil {
+		op.journal = journal.New(journal.RetentionLimits{}) // the set-up applies the limits of the settings
+	}
+	return op.journal
+}
+
+var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
+
+// isValid returns false for nil and for the zero value.
+func (op *Operator) isValid() bool { return op != nil && op.registry.IsValid() }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
@@ -96,6 +98,60 @@ type watchEventOption interface {
 	watchEventOption()
 }
 
+// admissionOption is an option of Validate and Mutate.
+type admissionOption interface {
+	Option
+	admissionOption()
+}
+
+// activityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
+type activityOption interface {
+	Option
+	activityOption()
+}
+
+// daemonOption is an option of Daemon.
+type daemonOption interface {
+	Option
+	daemonOption()
+}
+
+// timerOption is an option of Timer.
+type timerOption interface {
+	Option
+	timerOption()
+}
+
+// backgroundOption is an option of both Daemon and Timer.
+type backgroundOption interface {
+	daemonOption
+	timerOption
+}
+
+// indexOption is an option of NewIndex.
+type indexOption interface {
+	Option
+	indexOption()
+}
+
+// childOption is an option of [OnChild].
+type childOption interface {
+	Option
+	childOption()
+}
+
+// limitOption is an option of all verbs with attempts: for changes, background functions, indices, activities and
+// children.
+//
+//nolint:interfacebloat // a family of options is all of the families that it is for
+type limitOption interface {
+	changeOption
+	backgroundOption
+	indexOption
+	activityOption
+	childOption
+}
+
 // option implements all option interfaces. The return type of its constructor decides which verbs accept it, so that a
 // wrong option does not compile.
 type option struct {
@@ -129,6 +185,12 @@ func (option) resumeOption()      {}
 func (option) updateOption()      {}
 func (option) updateOrSubOption() {}
 func (option) watchEventOption()  {}
+func (option) activityOption()    {}
+func (option) admissionOption()   {}
+func (option) daemonOption()      {}
+func (option) timerOption()       {}
+func (option) indexOption()       {}
+func (option) childOption()       {}
 
 // Retries limits the calls for one cause; then the handler fails permanently. Default: no limit. Kopf: retries=.
 func Retries(n int) limitOption {
@@ -281,4 +343,13 @@ func applyOptions(h *handlers.Handler, c verbOptions) (chosen []option, problems
 		o.set(h)
 	}
 	return chosen, problems
+}
+
+// quoteAll returns the arguments as Go literals for messages.
+func quoteAll(texts []string) string {
+	all := make([]string, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, strconv.Quote(text))
+	}
+	return strings.Join(all, ", ")
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -208,4 +209,43 @@ func checkMetadata(name, key string, pattern any) error {
 		}
 	}
 	return nil
+}
+
+// Names of options that other options depend on.
+const (
+	inFieldName = "InField"
+	valueName   = "Value"
+)
+
+// typeProblems returns errors for a field that the Go type does not have, and for patterns that its values cannot
+// match. Such a handler would never be called, without any other sign.
+func typeProblems[T client.Object](of *codec.Codec[T], field diff.Path, opts []option) (problems []error) {
+	if err := of.CheckField(field); err != nil {
+		problems = append(problems, err)
+	}
+	for _, o := range opts {
+		if o.jsonPattern == nil {
+			continue
+		}
+		if err := of.CheckValue(field, o.jsonPattern); err != nil {
+			text, _ := json.Marshal(o.jsonPattern) // it came from JSON
+			problems = append(problems, fmt.Errorf("%s(%s): %w", o.name, text, err))
+		}
+	}
+	return problems
+}
+
+// fieldProblems returns errors for options of fields that exclude each other, or lack a field.
+func fieldProblems(h *handlers.Handler) []error {
+	var problems []error
+	if patterns := h.Value != nil || h.From != nil || h.To != nil; patterns && h.Field == nil {
+		problems = append(
+			problems, errors.New("Value, OldValue and NewValue need a field: add InField, or register with OnField"),
+		)
+	}
+	if h.Value != nil && (h.From != nil || h.To != nil) {
+		problems = append(problems, errors.New("Value cannot stand together with OldValue or NewValue: "+
+			"it is for both sides of a change, so leave it or them out"))
+	}
+	return problems
 }

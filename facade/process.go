@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -125,4 +126,28 @@ func (p *PeeringSettings) applyFlags(given commandline.PeeringFlags) {
 	if given.Standalone != nil {
 		p.Standalone = *given.Standalone
 	}
+}
+
+// init makes the handlers of operators available to package facadetest, which this package cannot import.
+func init() { kit.PartsOf = prepareParts }
+
+// prepareParts prepares the handlers of an operator for package facadetest, which calls them without running the
+// operator.
+func prepareParts(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.OperatorParts, error) {
+	op, _ := operator.(*Operator)
+	if !op.isValid() {
+		return kit.OperatorParts{}, errNoOperator
+	}
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	plan, err := op.buildPlan(scheme)
+	if err != nil {
+		return kit.OperatorParts{}, err
+	}
+	op.clients = op.newClientSet(cluster, cluster)
+	parts := kit.OperatorParts{Children: op.clients.children}
+	for _, one := range plan {
+		parts.Handlers = append(parts.Handlers, one.Handler)
+	}
+	return parts, nil
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
@@ -21,7 +19,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
@@ -102,14 +99,6 @@ func (op *Operator) Ready() <-chan struct{} {
 	return op.ready
 }
 
-// awaitWork closes the channel of Ready. It runs in the manager, so that it ends with it.
-func (op *Operator) awaitWork(ctx context.Context) error {
-	if op.health.WaitUntilReady(ctx) && op.reviews.AwaitAnnouncement(ctx) {
-		op.readyOnce.Do(func() { close(op.ready) })
-	}
-	return nil
-}
-
 // prepareRun takes over the settings of Run. It returns an error if the operator was run or set up before.
 func (op *Operator) prepareRun(all []RunSettings) (given program.ResolvedRunSettings, err error) {
 	op.registry.Lock()
@@ -151,31 +140,4 @@ func (op *Operator) ConsoleHandler() http.Handler {
 		return http.NotFoundHandler()
 	}
 	return console.New(op.keepJournal(), op.coordination.KnownPeers)
-}
-
-// keepJournal makes the operator record its decisions. They cost memory, so they are only recorded for a reader.
-func (op *Operator) keepJournal() *journal.Journal {
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	if op.journal == nil {
-		op.journal = journal.New(journal.RetentionLimits{}) // the set-up applies the limits of the settings
-	}
-	return op.journal
-}
-
-// namedLogger returns the logger of the operator, with its name.
-func (op *Operator) namedLogger() logr.Logger {
-	log := logf.Log
-	if op.coordination.Embedded {
-		log = op.runSettings.Log
-	}
-	return log.WithName(op.name)
-}
-
-// metricsRegistry returns the registry of Run, or that of controller-runtime.
-func (op *Operator) metricsRegistry() prometheus.Registerer {
-	if op.runSettings.Metrics != nil {
-		return op.runSettings.Metrics
-	}
-	return metrics.Registry
 }

@@ -170,14 +170,6 @@ func (s *resolvedSettings) cancelPollingInterval() time.Duration {
 	return s.values.Background.CancellationPolling
 }
 
-// checkLifecycle returns an error for a lifecycle without a function.
-func checkLifecycle(l Lifecycle) error {
-	if l.lifecycle.IsValid() {
-		return nil
-	}
-	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
-}
-
 // checkProgramOnly returns an error for each setting that only [Main] supports. Zero values must be checked before the
 // defaults are filled in.
 func (s *Settings) checkProgramOnly() []error {

@@ -9,11 +9,14 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -56,21 +59,6 @@ func (s Selection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...deleteOption
 func (s Selection[T]) OnResume(id string, fn ChangeFunc[T], opts ...resumeOption) {
 	registerReasons(s, changeRegistration[T]{"OnResume", id, fn}, asOptions(opts), ReasonResume)
 }
-
-// Reason is why an object is handled. Kopf: Reason.
-type Reason string
-
-// The reasons for [Selection.On].
-const (
-	// ReasonCreate: it was never handled completely. Kopf: Reason.CREATE.
-	ReasonCreate Reason = Reason(cause.Create)
-	// ReasonUpdate: it differs from the last-handled configuration. Kopf: Reason.UPDATE.
-	ReasonUpdate Reason = Reason(cause.Update)
-	// ReasonDelete: it is being deleted, and the finalizer holds it. Kopf: Reason.DELETE.
-	ReasonDelete Reason = Reason(cause.Delete)
-	// ReasonResume: it did not change while the operator was down. Kopf: Reason.RESUME.
-	ReasonResume Reason = Reason(cause.Resume)
-)
 
 // fieldChange is the reason of OnField: any cause in which the field has changed.
 const fieldChange Reason = "field"
@@ -263,4 +251,94 @@ func checkHandler(id string, missing bool) []error {
 		problems = append(problems, errors.New("the function is nil: set it before the handler is registered"))
 	}
 	return problems
+}
+
+// adaptFunction adapts the function to the engine: it creates the argument, and prunes children after a success. It
+// reads the clients at each call, because there are none before the set-up.
+func adaptFunction[T client.Object](
+	fn ChangeFunc[T], of *codec.Codec[T], cluster func() clientSet, said *loggedMistakes,
+) handlers.Func {
+	return func(ctx context.Context, call *handlers.Invocation) error {
+		c, err := newChange(ctx, call, of, cluster(), said)
+		if err != nil {
+			return err
+		}
+		return c.finishCall(c.pruneAfterSuccess(ctx, fn(ctx, c)))
+	}
+}
+
+// newChange creates the argument of a handler or filter. A filter has a call without a Handler.
+func newChange[T client.Object](
+	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clientSet, said *loggedMistakes,
+) (*Change[T], error) {
+	object, err := codec.DecodeFrom(call.EncodedObject, call.WorkingCopy)
+	if call.Cause.Deleting && execution.IsUndecodable(err) {
+		// Usually, an object that does not decode waits until it is changed. A deletion must not wait: the finalizer
+		// would hold the object forever.
+		logging.Warn(logf.FromContext(ctx),
+			"Deleted object does not decode into the Go type; the handler gets what fits", "error", err.Error())
+	} else if err != nil {
+		return nil, err
+	}
+	c := &Change[T]{
+		Object: object, Reason: Reason(call.Cause.Reason), Retry: call.Retry, Started: call.Started,
+		APIReader: cluster.apiReader, callState: callState{log: logf.FromContext(ctx)}, codec: codec, call: call,
+		mistakes: said, cluster: cluster,
+	}
+	c.Client = c.checkedClient(cluster)
+	// A handler with a field sees only differences of the field.
+	changes := call.Cause.Diff
+	if call.Handler != nil {
+		c.ID = call.Handler.ID
+		_, _, changes = call.Handler.ViewCause(call.Cause)
+	}
+	c.Diff = Diff(changes.Clone())
+	// The former state cannot be repaired any more, so an incomplete Old is better than a handler that never runs.
+	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
+		c.log.V(1).Info(
+			"The old object does not decode into the type; Old is incomplete",
+			"type", fmt.Sprintf("%T", object), "error", err.Error(),
+		)
+	}
+	// The comparison costs time, so it is made for the first calls only, except in tests.
+	if said.shouldCheckCall() {
+		c.original = codec.NewOriginal(object)
+	}
+	return c, nil
+}
+
+// pruneAfterSuccess deletes undeclared children after a function that returned nil. After a failure, the declarations
+// may be incomplete, so nothing is deleted.
+func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
+	c.lockCalls()
+	// The lock is released before requests are sent.
+	declared, failed := c.declared, err != nil || len(c.errs) > 0
+	c.mu.Unlock()
+	if failed || declared == nil {
+		return err
+	}
+	return c.pruneChildren(ctx, declared)
+}
+
+// finishCall finishes the call after the function has returned: it rejects later method calls, and joins the errors of
+// earlier ones with err.
+func (c *Change[T]) finishCall(err error) error {
+	c.lockCalls()
+	defer c.mu.Unlock()
+	if err = c.end(err); err != nil {
+		c.mistakes.noteDelay(c.log, err)
+	} else if c.original != nil {
+		c.noteLostChanges()
+	}
+	return err
+}
+
+// noteLostChanges logs changes in place that are lost, after the handler has succeeded.
+func (c *Change[T]) noteLostChanges() {
+	fields := c.original.LostFields(c.call.WorkingCopy)
+	if len(fields) > 0 && c.mistakes.inPlaceChange.CompareAndSwap(false, true) {
+		logging.Warn(c.log,
+			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
+			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.Object))
+	}
 }

@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -18,17 +17,6 @@ import (
 // c.Old.Spec.Size. The function can only read: a write fails the filter. Kopf: when= with old, new, diff.
 func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T]) bool) changeOption {
 	return matchesOption[changeOption]("WhenChange", matches, matches == nil)
-}
-
-// WhenEvent is [WhenChange] for OnEvent, such as for e.Type == kopf.WatchEventDeleted. Kopf: when= with type.
-func WhenEvent[T client.Object](matches func(ctx context.Context, e *WatchEvent[T]) bool) watchEventOption {
-	return matchesOption[watchEventOption]("WhenEvent", matches, matches == nil)
-}
-
-// WhenRequest is [WhenChange] for admission, with the object as requested. Other requests are allowed. A write or a
-// panic denies the request or, with [IgnoreFailures], allows it. Kopf: when= with operation, userinfo, dryrun.
-func WhenRequest[T client.Object](matches func(ctx context.Context, a *Admission[T]) bool) admissionOption {
-	return matchesOption[admissionOption]("WhenRequest", matches, matches == nil)
 }
 
 // matchesOption is an option with a function of the user. Only the verb has the Go type of the objects, so the verb
@@ -91,47 +79,6 @@ func changeOfFilter[T client.Object](
 		return nil, err
 	}
 	return newChange(ctx, &handlers.Invocation{Cause: what, Object: object}, of, cluster, nil)
-}
-
-// addEventFilter turns WhenEvent into a filter of the handler.
-func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error {
-	matches, given, err := matcherOf[func(ctx context.Context, e *WatchEvent[T]) bool](chosen)
-	if !given {
-		return err
-	}
-	id := h.ID
-	h.Filters = append(slices.Clip(h.Filters), func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := changeOfFilter(ctx, s.codec, s.op.clients, what)
-		if err != nil {
-			return false, err
-		}
-		c.ID = id // a filter has no handler to take it from
-		return matches(ctx, newWatchEvent(c, what.EventType)), c.finishCall(nil)
-	})
-	return nil
-}
-
-// addRequestFilter turns WhenRequest into a filter of the handler.
-func (fn admissionRegistration[T]) addRequestFilter(s Selection[T], h *handlers.Handler, chosen []option) error {
-	matches, given, err := matcherOf[func(ctx context.Context, a *Admission[T]) bool](chosen)
-	if !given {
-		return err
-	}
-	// The argument of the filter needs only these fields of the handler.
-	described := &handlers.Handler{ID: h.ID, Mutating: h.Mutating, Subresource: h.Subresource}
-	h.Matches = func(ctx context.Context, call *handlers.Invocation) (bool, error) {
-		a, err := fn.newAdmission(ctx, s, &handlers.Invocation{
-			Handler: described, Cause: call.Cause, Resource: call.Resource, Admission: call.Admission,
-			EncodedObject: call.Admission.ReviewedObject(),
-		}, nil)
-		if err != nil {
-			return false, err
-		}
-		// Method calls of the function, such as Patch, are errors here.
-		matched := matches(ctx, a)
-		return matched, errors.Join(a.errs...)
-	}
-	return nil
 }
 
 // All joins predicates of [Selection.When], [WhenChange] and patterns with and. Kopf: all_.

@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,8 +11,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
-
-var errReadOnly = errors.New("a filter can neither change the object nor post events: leave that to a handler")
 
 // Patch changes c.Object immediately, and the object in the cluster with the next write or [Change.Flush], even if the
 // handler fails. Kopf: patch, patch.fns.
@@ -234,4 +231,9 @@ func (c *Change[T]) erasedFields(object client.Object, status bool) []string {
 		})
 	}
 	return nil
+}
+
+// listRules returns the rules for lists of the handled object.
+func (c *Change[T]) listRules() codec.Lists {
+	return c.cluster.keys.listRules(c.call.Resource, c.mistakes, c.log)
 }

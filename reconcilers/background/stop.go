@@ -2,10 +2,8 @@ package background
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
@@ -156,58 +154,19 @@ func (t *task) stopWaiting() {
 	}
 }
 
-// StopReason is a set of flags: why a handler must stop, and which stages of stopping it has reached. Kopf:
-// DaemonStoppingReason of stoppers.
-type StopReason uint8
-
-// The flags. String returns Kopf's names of them.
-const (
-	// Unmatched: the object does not match the filters any more.
-	Unmatched StopReason = 1 << iota
-	// Deleted: the object is being deleted, or is gone.
-	Deleted
-	// Pausing and Exiting: the operator pauses or exits.
-	Pausing
-	Exiting
-	// Signalled: the cancellation backoff has begun.
-	Signalled
-	// Cancelled: the context is cancelled.
-	Cancelled
-	// Abandoned: the supervisor does not wait for the handler any more.
-	Abandoned
-)
-
-// names are Kopf's names of the flags, from the lowest bit on.
-var flagNames = []string{
-	"FILTERS_MISMATCH", "RESOURCE_DELETED", "OPERATOR_PAUSING", "OPERATOR_EXITING", "DAEMON_SIGNALLED",
-	"DAEMON_CANCELLED", "DAEMON_ABANDONED",
-}
-
-// String returns the names of the flags, joined by commas.
-func (r StopReason) String() string {
-	var all []string
-	for i, name := range flagNames {
-		if r&(1<<i) != 0 {
-			all = append(all, name)
+// logAwaited logs once that deletion handlers wait for tasks that did not stop at once. The caller holds the lock.
+func (o *objectTasks) logAwaited() {
+	// Tasks that stop at once are not worth a log line: only those that linger are named.
+	var ids []string
+	for _, t := range o.list {
+		if t.exceedsInstantExit && !t.released && !t.overdue {
+			ids = append(ids, t.handlerID())
 		}
 	}
-	return strings.Join(all, ",")
-}
-
-// CancelCause returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most
-// final one wins.
-func (r StopReason) CancelCause() error {
-	switch {
-	// A deletion and an exit are permanent for the function, a pause or a mismatch may end.
-	case r&Deleted != 0:
-		return execution.ErrDeleted
-	case r&Exiting != 0:
-		return execution.ErrExiting
-	case r&Pausing != 0:
-		return execution.ErrPaused
-	case r&Unmatched != 0:
-		return execution.ErrUnmatched
-	default:
-		return nil
+	if o.delaysDeletion && !o.isDelayLogged && len(ids) > 0 {
+		o.isDelayLogged = true
+		settings, _ := o.supervisor.currentSettings()
+		logging.OfObject(settings.Log, o.key, o.uid).Info("Deletion handlers wait until daemons and timers of the "+
+			"object have ended", "handlers", ids)
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // Supervise starts the background handlers that match the object, and stops the others; it stops all handlers of a
@@ -109,23 +110,6 @@ func (s *Supervisor) DelaysDeletion(c *cause.Cause) bool {
 	return o.delaysDeletion
 }
 
-// logAwaited logs once that deletion handlers wait for tasks that did not stop at once. The caller holds the lock.
-func (o *objectTasks) logAwaited() {
-	// Tasks that stop at once are not worth a log line: only those that linger are named.
-	var ids []string
-	for _, t := range o.list {
-		if t.exceedsInstantExit && !t.released && !t.overdue {
-			ids = append(ids, t.handlerID())
-		}
-	}
-	if o.delaysDeletion && !o.isDelayLogged && len(ids) > 0 {
-		o.isDelayLogged = true
-		settings, _ := o.supervisor.currentSettings()
-		logging.OfObject(settings.Log, o.key, o.uid).Info("Deletion handlers wait until daemons and timers of the "+
-			"object have ended", "handlers", ids)
-	}
-}
-
 // anyIdle reports whether any handler waits until its object is idle.
 func anyIdle(all []*adapters.HandlerChain) bool {
 	return slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.Background.Idle > 0 })
@@ -178,12 +162,108 @@ func (o *objectTasks) startAndStop(
 	return holds
 }
 
-// isHolder reports whether the handler requires the finalizer.
-func isHolder(h *adapters.HandlerChain) bool { return h.Description.NeedsFinalizer() }
-
 // containsHandler reports whether the list has a handler with the same id.
 func containsHandler(list []*adapters.HandlerChain, h *adapters.HandlerChain) bool {
 	return slices.ContainsFunc(list, func(other *adapters.HandlerChain) bool {
 		return other.Description.ID == h.Description.ID
 	})
+}
+
+// AllowStarts lets Supervise start handlers with these settings, for a controller that starts.
+func (s *Supervisor) AllowStarts(settings KindSettings, service Service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settings, s.service, s.hasController = &settings, service, true
+	if s.byUID == nil {
+		s.byUID = map[types.UID]*objectTasks{}
+	}
+}
+
+// StopAndWait stops all handlers, waits for them as long as their settings allow, and starts no more of them.
+func (s *Supervisor) StopAndWait(reason StopReason) {
+	s.StopAll(reason)
+	s.running.Wait()
+	// Abandoned handlers continue without the cache: keep the last state of their objects for them.
+	for _, o := range s.allTasks() {
+		o.keepLatestState()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.service = nil // release the cache of the controller
+}
+
+// StopAll stops all handlers without waiting for them, and starts no more of them.
+func (s *Supervisor) StopAll(reason StopReason) {
+	// Close first: passes that begin later must not start handlers.
+	s.mu.Lock()
+	s.hasController = false
+	s.mu.Unlock()
+	for _, o := range s.allTasks() {
+		o.stopTasks(reason)
+	}
+}
+
+// allTasks returns the tasks of all objects, deleted or not. It copies them, as callers take their locks.
+func (s *Supervisor) allTasks() []*objectTasks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*objectTasks, 0, len(s.byUID))
+	for _, o := range s.byUID {
+		all = append(all, o)
+	}
+	for o := range s.ending {
+		all = append(all, o)
+	}
+	return all
+}
+
+// FireTimer begins the tick of a timer if it is due. A worker calls it for a timer's request from the queue.
+func (s *Supervisor) FireTimer(uid types.UID, handler string) {
+	s.mu.Lock()
+	o := s.byUID[uid]
+	s.mu.Unlock()
+	if o != nil {
+		o.fireTimer(handler)
+	}
+}
+
+// ForgetObject stops the handlers of a deleted object, and drops the object when they have ended. A new object may have
+// the same name, but not the same uid.
+func (s *Supervisor) ForgetObject(uid types.UID) {
+	s.mu.Lock()
+	o := s.byUID[uid]
+	delete(s.byUID, uid)
+	if o != nil {
+		// The tasks still need time to end. Keep them reachable for stops and counts.
+		if s.ending == nil {
+			s.ending = map[*objectTasks]bool{}
+		}
+		s.ending[o] = true
+	}
+	s.mu.Unlock()
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	o.forgotten, o.reportsEnd = true, len(o.list) > 0
+	o.mu.Unlock()
+	o.stopTasks(Deleted)
+	s.forgetIdle(o)
+}
+
+// tasksOf returns the tasks of an object. Without any, tasksOf makes an empty set if create is true, and returns nil
+// otherwise.
+func (s *Supervisor) tasksOf(c *cause.Cause, create bool) *objectTasks {
+	object := unstructured.Unstructured{Object: c.Body()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.byUID[object.GetUID()]
+	if o == nil && create {
+		o = &objectTasks{
+			supervisor: s, uid: object.GetUID(),
+			key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, lastChange: time.Now(),
+		}
+		s.byUID[o.uid] = o
+	}
+	return o
 }

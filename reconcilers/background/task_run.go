@@ -2,7 +2,6 @@ package background
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -146,50 +145,4 @@ func (t *task) isStopping() bool {
 	default:
 		return false
 	}
-}
-
-// Limit limits how many functions run at once. Further functions wait in a queue. The zero value does not limit.
-type Limit struct {
-	// Max is how many functions may run at once; zero means any number.
-	Max int
-
-	mu      sync.Mutex
-	running int
-	waiting []func() // in order of arrival
-}
-
-// Go runs the function on a goroutine as soon as the limit allows. It returns at once, with whether the function has to
-// wait and how many waiting functions are ahead of it.
-func (l *Limit) Go(run func()) (waits bool, ahead int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// Waiting functions do not hold goroutines.
-	if l.Max > 0 && l.running >= l.Max {
-		l.waiting = append(l.waiting, run)
-		return true, len(l.waiting) - 1
-	}
-	l.running++
-	go l.runAll(run)
-	return false, 0
-}
-
-// runAll runs the function and then waiting ones on the same goroutine, so that the count of running ones does not
-// change.
-func (l *Limit) runAll(run func()) {
-	for run != nil {
-		run()
-		run = l.nextWaiting()
-	}
-}
-
-// nextWaiting takes the first waiting function. Without one, it returns nil and frees the place of the caller.
-func (l *Limit) nextWaiting() (run func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
-		l.running--
-		return nil
-	}
-	run, l.waiting = l.waiting[0], l.waiting[1:]
-	return run
 }

@@ -228,3 +228,6 @@ func (t *task) requestReconcile() {
 func (t *task) withLogger(ctx context.Context) context.Context {
 	return logf.IntoContext(ctx, logging.OfObject(t.presentSettings().Log, t.object.key, t.object.uid))
 }
+
+// isHolder reports whether the handler requires the finalizer.
+func isHolder(h *adapters.HandlerChain) bool { return h.Description.NeedsFinalizer() }

@@ -21,16 +21,6 @@ type dependencies struct {
 	finishedCounts map[int]int   // the number of leading dependencies that were found finished
 }
 
-// permanentError reports a wrong declaration of sub-handlers, or too many of them. It is permanent, as the function
-// would repeat it.
-type permanentError struct{ text string }
-
-// Error returns the text.
-func (e *permanentError) Error() string { return e.text }
-
-// Permanent returns true.
-func (e *permanentError) Permanent() bool { return true }
-
 // restoreDependencies builds the order between the sub-handlers, and marks those that have to wait.
 func (r *subRun) restoreDependencies(declared []*adapters.HandlerChain) error {
 	// Most handlers do not declare an order.

@@ -1,10 +1,8 @@
 package changes
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,67 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
-
-// failedSubsError is the permanent error of a handler with HoldOnFailure whose sub-handlers have failed.
-type failedSubsError struct{ ids []string }
-
-// Error lists the failed sub-handlers.
-func (e *failedSubsError) Error() string {
-	return "sub-handlers failed permanently: " + strings.Join(e.ids, ", ")
-}
-
-// Permanent returns true: failed sub-handlers are not called again.
-func (e *failedSubsError) Permanent() bool { return true }
-
-// holdOnFailureError returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil
-// otherwise.
-func (r *subRun) holdOnFailureError() error {
-	if !r.subs.invocation.handler.Description.HoldOnFailure {
-		return nil
-	}
-	var failed []string
-	for _, sub := range r.selectedSubs {
-		if sub.state.Failure {
-			failed = append(failed, fmt.Sprintf("%q", sub.state.ID))
-		}
-	}
-	if len(failed) == 0 {
-		return nil
-	}
-	return &failedSubsError{failed}
-}
-
-// holdsOnFailure reports whether the permanent failure of the deletion handler with this id keeps the object.
-func (h *ChangeHandling) holdsOnFailure(id string) bool {
-	for _, handler := range h.Handlers {
-		if d := handler.Description; d.HoldOnFailure && d.Reason == cause.Delete && d.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// failedHolders returns the handlers whose permanent failure keeps the object that is being deleted.
-func (o *outcomes) failedHolders() (failed []*execution.HandlerState) {
-	for _, h := range o.state.AllStates() {
-		if h.IsCounted() && h.Failure && o.handling.holdsOnFailure(h.ID) {
-			failed = append(failed, h)
-		}
-	}
-	return failed
-}
-
-// hasNewHoldingFailure reports whether the next write contains the failure of a handler that keeps the object, or of a
-// sub-handler of one. A handler that fails because of its sub-handlers is left out: it saw nothing new since their
-// failures.
-func (o *outcomes) hasNewHoldingFailure() bool {
-	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
-		var bySubs *failedSubsError
-		failed := a.Outcome.Final && a.Outcome.Err != nil && !errors.As(a.Outcome.Err, &bySubs)
-		own := a.Call.Handler
-		return failed && a.Call.Cause == o.cause && o.handling.holdsOnFailure(cmp.Or(own.Root, own.ID))
-	})
-}
 
 // addFailedConfiguration stores the state that the failed handlers saw, with the handlers' own patches, as the
 // last-handled configuration: so an edit is noticed, also while other handlers are retried. Later states that other

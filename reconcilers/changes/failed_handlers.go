@@ -8,17 +8,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // failuresKey returns the key of the failed handlers on this object. Like the other memory, the list belongs to the
 // uid.
 func (o *object) failuresKey() string { return o.handling.failuresKey(o.storageBody) }
-
-// failuresKey returns the key of the failed handlers on the object.
-func (h *ChangeHandling) failuresKey(body map[string]any) string {
-	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.Bound, keys.FailedHandlers))
-}
 
 // isOwnID reports whether the id is that of the handler or of one of its sub-handlers.
 func isOwnID(handler, id string) bool {
@@ -75,16 +69,6 @@ func (p *pass) failureOf(handled *outcomes, h *execution.HandlerState) controls.
 		failure.Message = *h.Message
 	}
 	return failure
-}
-
-// callsHandler reports whether the cause calls the handler with this id, or the one that it is a sub-handler of.
-func (o *outcomes) callsHandler(id string) bool {
-	for _, h := range o.state.AllStates() {
-		if h.IsCounted() && isOwnID(h.ID, id) {
-			return true
-		}
-	}
-	return false
 }
 
 // removeFailures adds the removal of the list to the patch, if the object has it.

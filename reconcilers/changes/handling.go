@@ -10,10 +10,11 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // maxRounds limits how often a pass restarts after its own writes. A creation usually takes two rounds.
@@ -107,65 +108,6 @@ type WaitingHandler struct {
 	Until   time.Time
 }
 
-// Memory holds the state of one object between passes that is not stored on the object. It belongs to a UID. The zero
-// value is that of a new object.
-type Memory struct {
-	// Initial is true if the object was in the first list and has not been handled completely since.
-	Initial bool
-	// HandledState allows this process to restore the memory on the object if another client removes it. Every handled
-	// object has it, so it is small, and [Memory.IsEmpty] ignores it.
-	HandledState HandledState
-
-	unwrittenOutcomes    *outcomes // outcomes that the API server did not accept yet; nil if there are none
-	isLastWriteUncertain bool      // it is not known whether the last write was done
-
-	loggedMissingFields string          // the fields of handlers that the object cannot have, as logged
-	loggedLongDelays    string          // the handlers with very long delays, as logged
-	loggedErrors        map[string]bool // the logged errors of malformed memory, of an object that is being deleted
-
-	unstoredRecords map[string]progress.Record // records that could not be stored on such an object
-	// the hash of the last edit that retried the handlers of such an object, or zero
-	retriedEditHash uint64
-
-	openRecords openRecords // the records of our last write, while a cause is open
-	losses      *losses     // of our memory on the object; nil if there were none
-
-	ownWrites *ownWrites // our writes that call handlers; nil if there are none
-
-	answeredRequest string // the last request that was answered, while the object has it
-	pauseReported   bool   // the condition of the present pause was written
-
-	conditionsGeneration int64 // generation of the conditions written without calls, plus one; zero if none
-}
-
-// HandledState is the process's knowledge of a handled object. The zero value means that the object was not handled.
-type HandledState struct {
-	// Hash is the [cause.HashEssence] of the last-handled essence; zero if no change was handled completely.
-	Hash uint64
-	// HadFinalizer is true if the object had our finalizer.
-	HadFinalizer bool
-	// IsPaused is true if the object is paused by its annotation, HasFailed if handlers of its last change have failed
-	// permanently.
-	IsPaused, HasFailed bool
-}
-
-// maxLoggedErrors caps the number of remembered texts: users who can edit the object can cause any number of them.
-const maxLoggedErrors = 16
-
-// isNew reports whether the error was not logged yet, and marks it as logged.
-func (m *Memory) isNew(err error) bool {
-	text := err.Error()
-	if m.loggedErrors[text] {
-		return false
-	}
-	// Forgetting all of them can repeat a line, but keeps the memory small.
-	if m.loggedErrors == nil || len(m.loggedErrors) >= maxLoggedErrors {
-		m.loggedErrors = map[string]bool{}
-	}
-	m.loggedErrors[text] = true
-	return true
-}
-
 // BlockedError reports that an object cannot be handled until it is changed: its memory is malformed, or it cannot be
 // decoded for a filter.
 type BlockedError struct{ Err error }
@@ -175,3 +117,39 @@ func (e *BlockedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *BlockedError) Unwrap() error { return e.Err }
+
+// HandlerIDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
+// ours.
+func (h *ChangeHandling) HandlerIDs() []string { return adapters.HandlerIDs(h.Handlers) }
+
+// IgnoresObject reports, without decoding the object, that a pass would have nothing to do: the kind does not have
+// conditions, or changing or background handlers, and the object has neither our finalizer nor annotations with our
+// prefix from earlier times.
+func (h *ChangeHandling) IgnoresObject(object *compact.CachedObject) bool {
+	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
+		return false
+	}
+	return !object.MayMention(h.Finalizer, h.InterimStorage.Prefix)
+}
+
+// failuresKey returns the key of the failed handlers on the object.
+func (h *ChangeHandling) failuresKey(body map[string]any) string {
+	return keys.CurrentKey(h.Prefix, keys.MarkForObject(body, h.InterimStorage.Bound, keys.FailedHandlers))
+}
+
+// holdsOnFailure reports whether the permanent failure of the deletion handler with this id keeps the object.
+func (h *ChangeHandling) holdsOnFailure(id string) bool {
+	for _, handler := range h.Handlers {
+		if d := handler.Description; d.HoldOnFailure && d.Reason == cause.Delete && d.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// annotationsOf returns the annotations of a body, which can be malformed.
+func annotationsOf(body map[string]any) map[string]any {
+	metadata, _ := body["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations
+}

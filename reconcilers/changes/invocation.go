@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -317,39 +317,26 @@ func (i *invocation) flushChanges(ctx context.Context, a *execution.Attempt) err
 	return err
 }
 
-// Run calls the due sub-handlers that the lifecycle picks. It does not wait for those that do not match the cause, and
-// does not call finished ones again.
-func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
-	declared, err := s.beginRun()
-	if err != nil || len(declared) == 0 {
-		return err
-	}
-	defer s.endRun()
-	run := &subRun{subs: s, lifecycle: s.runner.pass.handling.Lifecycle}
-	if lifecycle != nil {
-		run.lifecycle = *lifecycle
-	}
-	if err := run.restoreStates(ctx, declared); err != nil {
-		return err
-	}
-	return run.callDue(ctx)
+// noteWritten makes the state after a write visible to the running function. It runs on the goroutine of the pass.
+func (i *invocation) noteWritten() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.latestBody = i.runner.pass.object.body
 }
 
-// beginRun returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
-// another one for its parent by mistake must not deadlock.
-func (s *subHandlers) beginRun() ([]*adapters.HandlerChain, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		return nil, errRunning
+// Latest returns the newer one of the cached object and the answer to the last write of the pass. If the
+// cache has lost the object, it cancels the function, which could otherwise wait forever for a change of the object.
+func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]any {
+	i.mu.Lock()
+	written := i.latestBody
+	i.mu.Unlock()
+	cache := i.runner.pass.handling.Cache
+	if cache == nil {
+		return written
 	}
-	s.running, s.remeasured = len(s.declared) > 0, false // a new run can measure again
-	return slices.Clone(s.declared), nil
-}
-
-// endRun allows the next run.
-func (s *subHandlers) endRun() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = false
+	cached := cache.Latest(key, uid)
+	if cached == nil {
+		i.cancel(execution.ErrDeleted)
+	}
+	return newerBody(cached, written)
 }

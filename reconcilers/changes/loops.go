@@ -13,18 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// ownWrites tracks the updates of one object that its own handlers have caused.
-type ownWrites struct {
-	essenceHash uint64 // hash of the essence after our last write; zero if the write causes no update
-	guard       loops.Guard
-}
-
-// ownCalls are the calls of one pass that our own former write has caused.
-type ownCalls struct {
-	calledHandlers, writingHandlers []string
-	fields                          []diff.Path // the fields that these calls have changed
-}
-
 // detectOwnCause checks whether the update is exactly our own write. If another client has edited the object as well,
 // the update is an ordinary one, and its handlers are called without a delay.
 func (p *pass) detectOwnCause(c *cause.Cause) {

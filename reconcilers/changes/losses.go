@@ -2,45 +2,13 @@ package changes
 
 import (
 	"context"
-	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
-
-// maxRewriteDelay is the longest delay before lost memory is written again.
-const maxRewriteDelay = 10 * time.Minute
-
-// openRecords are the records of an open cause that our last write left on the object. They are only valid for the
-// Handling that wrote them: after a pause, another operator can have removed them on purpose.
-type openRecords struct {
-	handling *ChangeHandling
-	byID     map[string]progress.Record
-}
-
-// losses delay the writes of our memory on one object while another client keeps removing it.
-type losses struct {
-	count int
-	delay time.Duration // between the last write and the next one
-	until time.Time     // the earliest time of the next write
-}
-
-// remainingDelay returns the time until the next write is allowed.
-func (l *losses) remainingDelay(now time.Time) time.Duration { return max(0, l.until.Sub(now)) }
-
-// countLoss counts a loss, and doubles the delay before the next write.
-func (l *losses) countLoss(now time.Time) {
-	l.count++
-	l.delay = min(max(time.Second, 2*l.delay), maxRewriteDelay)
-	l.until = now.Add(l.delay)
-}
-
-// areOver reports whether our memory has lasted so long that the next loss starts with a short delay again.
-func (l *losses) areOver(now time.Time) bool { return now.Sub(l.until) > max(time.Minute, l.delay) }
 
 // restoreWithBackoff restores lost memory: immediately at first, then with a growing delay, so that two operators that
 // revert each other's writes do not keep the API server busy. Meanwhile, the process has the state in memory. While a

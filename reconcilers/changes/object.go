@@ -184,13 +184,6 @@ func newerBody(read, answered map[string]any) map[string]any {
 	return answered
 }
 
-// annotationsOf returns the annotations of a body, which can be malformed.
-func annotationsOf(body map[string]any) map[string]any {
-	metadata, _ := body["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return annotations
-}
-
 // readRecords reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
 func (o *object) readRecords(ctx context.Context) (*execution.State, error) {
 	h := o.handling
@@ -337,4 +330,28 @@ func addRemoval(patch *patching.Patch, at []string, places, body map[string]any)
 			patch.SetIn(path, nil)
 		}
 	}
+}
+
+// fillMissingValues adds the values of another merge-patch for paths that the first one does not set.
+func fillMissingValues(patch, other map[string]any) {
+	for key, value := range other {
+		held, ok := patch[key]
+		inner, isMapping := value.(map[string]any)
+		into, wasMapping := held.(map[string]any)
+		switch {
+		case isMapping && !ok:
+			into = map[string]any{}
+			patch[key] = into
+			fillMissingValues(into, inner)
+		case isMapping && wasMapping:
+			fillMissingValues(into, inner)
+		case !ok:
+			patch[key] = value
+		}
+	}
+}
+
+// setAnnotation adds an annotation to the patch; nil removes it.
+func (o *object) setAnnotation(patch *patching.Patch, key string, value any) {
+	patch.SetIn([]string{"metadata", "annotations", key}, value)
 }

@@ -10,7 +10,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -18,17 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
-
-// observation is the result of comparing the object with the memory on it, at the start of a round.
-type observation struct {
-	control
-	cause           *cause.Cause
-	lastHandled     diffbase.Essence // the last-handled configuration as stored
-	interimEssence  diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
-	memoryLost      bool             // the object was handled, and another client has removed that memory
-	hasStaleInterim bool             // the interim essence on the object belongs to another cause
-	state           *execution.State // first all records of our handlers, later the progress for the cause
-}
 
 // storeFunc adds one form of an essence to a merge-patch.
 type storeFunc func(patch, body map[string]any, form diffbase.Essence) error
@@ -333,23 +321,4 @@ func (p *pass) checkHasEssence() error {
 func (p *pass) hasEssence(body map[string]any) bool {
 	essence, err := p.handling.Lens.Diffbase.Fetch(body)
 	return err != nil || essence != nil
-}
-
-// fillMissingValues adds the values of another merge-patch for paths that the first one does not set.
-func fillMissingValues(patch, other map[string]any) {
-	for key, value := range other {
-		held, ok := patch[key]
-		inner, isMapping := value.(map[string]any)
-		into, wasMapping := held.(map[string]any)
-		switch {
-		case isMapping && !ok:
-			into = map[string]any{}
-			patch[key] = into
-			fillMissingValues(into, inner)
-		case isMapping && wasMapping:
-			fillMissingValues(into, inner)
-		case !ok:
-			patch[key] = value
-		}
-	}
 }

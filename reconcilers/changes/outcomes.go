@@ -17,34 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
-
-// outcomes holds the results of the handlers of one cause, including those that the API server does not have yet. If a
-// write fails, Memory keeps them unchanged, and the next pass writes them.
-type outcomes struct {
-	handling             *ChangeHandling // the Handling that writes them
-	cause                *cause.Cause
-	observation          *observation     // the observation of the pass that writes
-	state                *execution.State // the progress of the handlers
-	interimEssence       diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
-	mustPurge            bool             // the next write removes records of former causes
-	hasRunningBackground bool             // the object is being deleted, and a background handler is still running
-	called               bool             // this process has called a handler
-	callsEnded           bool             // no handler can be called now
-	getsConditions       bool             // the object gets conditions
-	handlersAgree        bool             // all handlers have seen the essence that ends the cause
-	essenceToStore       diffbase.Essence // the essence to store as last handled when the cause ends
-	leavesFilters        bool             // last includes own patches that take the object out of all filters
-	// handlers that keep the object have failed: the state they saw is stored as last handled
-	hasHoldingFailure bool
-	// handlers have failed permanently at the end of the cause
-	hasFailed   bool
-	workingCopy map[string]any // the object with the changes of the handlers; nil if they made none
-
-	attempts       []*execution.Attempt // those with unwritten changes or outcomes
-	unwrittenSince time.Time            // since when the oldest outcome is unwritten; zero if none is
-}
 
 // retryUnwritten writes the outcomes that a former pass could not write. It runs before any handler is called, as the
 // outcome of a handler must not be lost. The write is the same as before, for any present state of the object, and
@@ -352,31 +325,3 @@ func (o *outcomes) applyOutcome(a *execution.Attempt, now time.Time) error {
 	}
 	return nil
 }
-
-// markWritten marks everything as written.
-func (o *outcomes) markWritten() {
-	o.state.MarkWritten()
-	o.reportDecided()
-	o.attempts, o.unwrittenSince, o.mustPurge = nil, time.Time{}, false
-}
-
-// reportDecided reports the outcomes of the attempts: they cannot change any more.
-func (o *outcomes) reportDecided() {
-	for _, a := range o.attempts {
-		a.ReportDecided()
-	}
-}
-
-// canClose reports whether the cause can be closed.
-func (o *outcomes) canClose() bool {
-	return o.state.AllFinished() && !o.hasRunningBackground && !o.isKept()
-}
-
-// isKept reports whether the deletion has failed permanently: all handlers are finished, and the failure of some keeps
-// the object.
-func (o *outcomes) isKept() bool {
-	return o.cause.Deleting && o.state.AllFinished() && len(o.failedHolders()) > 0
-}
-
-// releasesFinalizer reports whether the next write removes our finalizer from an object being deleted.
-func (o *outcomes) releasesFinalizer() bool { return o.cause.Deleting && o.canClose() }

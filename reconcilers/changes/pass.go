@@ -1,25 +1,18 @@
 package changes
 
 import (
-	"context"
-	"strings"
+	"cmp"
+	"errors"
+	"slices"
 	"time"
 
-	"k8s.io/utils/ptr"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/storage/controls"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
-
-// maxRequeueDelay is the longest time between two passes over an object with a delayed handler. A wrong clock or an
-// edited record can cause any delay, and a running timer does not follow a corrected clock.
-const maxRequeueDelay = 24 * time.Hour
 
 // pass handles one object once. It takes several rounds if its own writes change the object.
 type pass struct {
@@ -45,233 +38,8 @@ const (
 	restartPass          // our own write has changed the object: observe it again
 )
 
-// IsEmpty reports whether the memory is empty and can be dropped.
-func (m *Memory) IsEmpty() bool {
-	return !m.Initial && m.unwrittenOutcomes == nil && !m.isLastWriteUncertain && m.loggedMissingFields == "" &&
-		m.loggedLongDelays == "" &&
-		m.loggedErrors == nil && m.retriedEditHash == 0 && m.unstoredRecords == nil && m.openRecords.handling == nil &&
-		m.losses == nil && m.conditionsGeneration == 0 &&
-		m.ownWrites == nil && m.answeredRequest == "" && !m.pauseReported
-}
-
-// detachObjects drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
-func (m *Memory) detachObjects() {
-	if m.unwrittenOutcomes != nil {
-		m.unwrittenOutcomes.state.DetachObject()
-		m.unwrittenOutcomes.observation.state.DetachObject()
-	}
-}
-
-// HasUnwrittenOutcomes reports whether outcomes of handlers could not be written yet.
-func (m *Memory) HasUnwrittenOutcomes() bool { return m.unwrittenOutcomes != nil }
-
-// IgnoresObject reports, without decoding the object, that a pass would have nothing to do: the kind does not have
-// conditions, or changing or background handlers, and the object has neither our finalizer nor annotations with our
-// prefix from earlier times.
-func (h *ChangeHandling) IgnoresObject(object *compact.CachedObject) bool {
-	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
-		return false
-	}
-	return !object.MayMention(h.Finalizer, h.InterimStorage.Prefix)
-}
-
-// Reconcile makes one pass over the object. The object is shared and not modified. A *BlockedError means that the
-// object must change first. Any other error is retried later.
-func (h *ChangeHandling) Reconcile(
-	ctx context.Context, newest *jsontext.LazyObject, memory *Memory,
-) (PassResult, error) {
-	body, err := newest.Value()
-	if err != nil {
-		return PassResult{}, err
-	}
-	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, lazyBody: newest}}
-	// The decisions of the last round are recorded on every return.
-	defer func() { p.draft.AddToJournal(); memory.detachObjects() }()
-	for range maxRounds {
-		verdict, err := p.runRound(ctx)
-		p.result.Settled = err == nil && verdict == finishPass && p.isSettled()
-		if err != nil || verdict != restartPass || p.object.gone {
-			if p.object.gone { // if a stale cache shows the object again, the pass reads it live first
-				p.reportAllDecided()
-				*memory = Memory{isLastWriteUncertain: true}
-			}
-			p.logLongDelays(ctx)
-			return p.passResult(), err
-		}
-	}
-	return p.passResult(), errUnsettled
-}
-
-// reportAllDecided reports the outcomes of an object that is gone: their writes will never happen.
-func (p *pass) reportAllDecided() {
-	for _, left := range []*outcomes{p.outcomes, p.memory.unwrittenOutcomes} {
-		if left != nil {
-			left.reportDecided()
-		}
-	}
-}
-
-// runRound executes the steps of a pass once, for the newest known object. A step that changes the object for the
-// following ones returns restartPass. A step that finds the object gone ends the pass.
-func (p *pass) runRound(ctx context.Context) (verdict, error) {
-	p.outcomes, p.ownCalls, p.rewriteDelay = nil, nil, 0
-	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
-		return finishPass, err
-	}
-	seen, err := p.observeObject(ctx)
-	if err != nil {
-		return finishPass, err
-	}
-	if p.memory.ownWrites != nil {
-		p.detectOwnCause(seen.cause)
-	}
-	p.startEvaluation(seen.cause)
-	wanted, err := p.attendBackground(ctx, seen.cause)
-	if err != nil {
-		return finishPass, err
-	}
-	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.hasRunningBackground) // first: no result may be lost
-	if next != continuePass || err != nil {
-		return next, err
-	}
-	if next, err := p.checkInterest(ctx, seen, &wanted); next != continuePass || err != nil {
-		return next, err
-	}
-	if next, err := p.restoreLost(ctx, seen, wanted); next != continuePass || err != nil {
-		return next, err
-	}
-	if next, err := p.syncStorages(ctx, seen, wanted); next != continuePass || err != nil {
-		return next, err
-	}
-	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != continuePass || err != nil {
-		return next, err
-	}
-	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != continuePass || err != nil {
-		if err == nil && next == finishPass && p.handling.Conditions != nil {
-			err = p.updateOutdatedConditions(ctx, seen.cause)
-		}
-		return next, err
-	}
-	// Deletion handlers must not run beside background handlers that still use the object.
-	if seen.cause.Reason == cause.Delete {
-		if p.waitsForBackground = p.awaitsBackground(seen.cause); p.waitsForBackground {
-			return finishPass, nil
-		}
-	}
-	selected, err := p.restoreProgress(ctx, seen, wanted.hasRunningBackground, unwritten)
-	if err != nil {
-		return finishPass, err
-	}
-	if p.outcomes.isKept() {
-		if next, err := p.retryHolders(ctx); next != continuePass || err != nil {
-			return next, err
-		}
-	}
-	p.result.DeletionHandled = p.result.DeletionHandled || seen.cause.Reason == cause.Delete
-	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
-		return finishPass, err
-	}
-	return finishPass, p.closeOrContinue(ctx)
-}
-
-// startEvaluation starts to collect the decisions of the round.
-func (p *pass) startEvaluation(c *cause.Cause) {
-	p.draft = p.journalEntry().StartEvaluation(c)
-	if p.preview != nil {
-		*p.preview = Preview{Cause: c}
-	}
-}
-
 // journalEntry returns the journal's entry of the object.
 func (p *pass) journalEntry() journal.ObjectJournal { return p.handling.Journal.ForBody(p.object.body) }
-
-// passResult returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
-func (p *pass) passResult() PassResult {
-	next := p.result
-	next.Gone, next.Released, next.Answer = p.object.gone, p.object.released, p.object.answer
-	if p.rewriteDelay > 0 && !p.object.gone {
-		next.RequeueAfter = &p.rewriteDelay
-	}
-	// A deletion that waits for background handlers is unfinished, too.
-	if next.HasOpenChange = p.waitsForBackground; p.object.gone || p.outcomes == nil {
-		return next
-	}
-	p.addProgressTo(&next)
-	// After the exit or the pause, a new pass continues.
-	if p.exiting {
-		return next
-	}
-	for _, delay := range p.outcomes.state.NextDelays(p.handling.Now()) {
-		if next.RequeueAfter == nil || delay < *next.RequeueAfter {
-			next.RequeueAfter = ptr.To(min(delay, maxRequeueDelay))
-		}
-	}
-	return next
-}
-
-// addProgressTo adds the progress of the change to the result of the pass.
-func (p *pass) addProgressTo(next *PassResult) {
-	handled := p.outcomes
-	isKept := handled.isKept()
-	next.HasOpenChange = !handled.canClose() && !isKept
-	called := false
-	for _, h := range handled.state.AllStates() {
-		if !h.IsCounted() {
-			continue
-		}
-		called = true
-		if !next.HasOpenChange {
-			break
-		}
-		if next.OpenSince.IsZero() || h.Started.Before(next.OpenSince) {
-			next.OpenSince = h.Started
-		}
-		// Only attempts in the future count as waiting.
-		if h.IsFinished() || h.IsBlocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
-			continue
-		}
-		next.WaitingHandlers = append(next.WaitingHandlers, WaitingHandler{Handler: h.ID, Until: *h.Delayed})
-	}
-	// Without handlers, there was no change to close.
-	if called && !next.HasOpenChange && !isKept {
-		next.ClosedReason = handled.cause.Reason
-	}
-}
-
-// logLongDelays logs once which handlers are delayed beyond the longest sleep. A record can contain such a delay, and
-// no other log line would show it.
-func (p *pass) logLongDelays(ctx context.Context) {
-	ids, until := p.delayedForLong()
-	said := strings.Join(ids, " ")
-	if said == p.memory.loggedLongDelays {
-		return
-	}
-	p.memory.loggedLongDelays = said
-	if said != "" {
-		logging.Warn(logf.FromContext(ctx), "Handlers are delayed for more than a day", "handlers", ids, "first", until)
-	}
-}
-
-// delayedForLong returns the handlers that sleep beyond the longest sleep, and the time when the first of them is due.
-func (p *pass) delayedForLong() (ids []string, until time.Time) {
-	if p.outcomes == nil {
-		return nil, until
-	}
-	for _, h := range p.outcomes.state.AllStates() {
-		if !h.Active || h.IsFinished() || h.Delayed == nil || h.Delayed.Sub(p.handling.Now()) <= maxRequeueDelay {
-			continue
-		}
-		ids = append(ids, h.ID)
-		if until.IsZero() || h.Delayed.Before(until) {
-			until = *h.Delayed
-		}
-	}
-	return ids, until
-}
-
-// HandlerIDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
-// ours.
-func (h *ChangeHandling) HandlerIDs() []string { return adapters.HandlerIDs(h.Handlers) }
 
 // filterError classifies the error of a filter. If the object does not decode into the filter's type, retries are
 // useless.
@@ -281,3 +49,132 @@ func filterError(err error) error {
 	}
 	return err
 }
+
+// ownCalls are the calls of one pass that our own former write has caused.
+type ownCalls struct {
+	calledHandlers, writingHandlers []string
+	fields                          []diff.Path // the fields that these calls have changed
+}
+
+// observation is the result of comparing the object with the memory on it, at the start of a round.
+type observation struct {
+	control
+	cause           *cause.Cause
+	lastHandled     diffbase.Essence // the last-handled configuration as stored
+	interimEssence  diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
+	memoryLost      bool             // the object was handled, and another client has removed that memory
+	hasStaleInterim bool             // the interim essence on the object belongs to another cause
+	state           *execution.State // first all records of our handlers, later the progress for the cause
+}
+
+// control is what the annotations of the object request in this round, and the failures that it has recorded.
+type control struct {
+	request       controls.RunRequest // not answered yet; the zero value is none
+	started       bool                // a former round has begun to handle the request
+	replacesCause bool                // the request has replaced the cause: the last-handled configuration stays
+	edited        bool                // the replaced cause is an update, which follows
+	failures      controls.Failures   // the handlers that had failed permanently when the last change ended
+	pause         controls.Pause
+}
+
+// isRequested reports whether the handlers must run again.
+func (c *control) isRequested() bool { return c.request.Mode != "" }
+
+// interest is the need of the handlers for an object.
+type interest struct {
+	hasChangeHandler     bool // a changing handler matches, for any reason; otherwise the object is ignored
+	needsFinalizer       bool // the object needs the finalizer
+	hasRunningBackground bool // the object is being deleted, and a background handler is still running
+}
+
+// outcomes holds the results of the handlers of one cause, including those that the API server does not have yet. If a
+// write fails, Memory keeps them unchanged, and the next pass writes them.
+type outcomes struct {
+	handling             *ChangeHandling // the Handling that writes them
+	cause                *cause.Cause
+	observation          *observation     // the observation of the pass that writes
+	state                *execution.State // the progress of the handlers
+	interimEssence       diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
+	mustPurge            bool             // the next write removes records of former causes
+	hasRunningBackground bool             // the object is being deleted, and a background handler is still running
+	called               bool             // this process has called a handler
+	callsEnded           bool             // no handler can be called now
+	getsConditions       bool             // the object gets conditions
+	handlersAgree        bool             // all handlers have seen the essence that ends the cause
+	essenceToStore       diffbase.Essence // the essence to store as last handled when the cause ends
+	leavesFilters        bool             // last includes own patches that take the object out of all filters
+	// handlers that keep the object have failed: the state they saw is stored as last handled
+	hasHoldingFailure bool
+	// handlers have failed permanently at the end of the cause
+	hasFailed   bool
+	workingCopy map[string]any // the object with the changes of the handlers; nil if they made none
+
+	attempts       []*execution.Attempt // those with unwritten changes or outcomes
+	unwrittenSince time.Time            // since when the oldest outcome is unwritten; zero if none is
+}
+
+// markWritten marks everything as written.
+func (o *outcomes) markWritten() {
+	o.state.MarkWritten()
+	o.reportDecided()
+	o.attempts, o.unwrittenSince, o.mustPurge = nil, time.Time{}, false
+}
+
+// reportDecided reports the outcomes of the attempts: they cannot change any more.
+func (o *outcomes) reportDecided() {
+	for _, a := range o.attempts {
+		a.ReportDecided()
+	}
+}
+
+// canClose reports whether the cause can be closed.
+func (o *outcomes) canClose() bool {
+	return o.state.AllFinished() && !o.hasRunningBackground && !o.isKept()
+}
+
+// isKept reports whether the deletion has failed permanently: all handlers are finished, and the failure of some keeps
+// the object.
+func (o *outcomes) isKept() bool {
+	return o.cause.Deleting && o.state.AllFinished() && len(o.failedHolders()) > 0
+}
+
+// releasesFinalizer reports whether the next write removes our finalizer from an object being deleted.
+func (o *outcomes) releasesFinalizer() bool { return o.cause.Deleting && o.canClose() }
+
+// failedHolders returns the handlers whose permanent failure keeps the object that is being deleted.
+func (o *outcomes) failedHolders() (failed []*execution.HandlerState) {
+	for _, h := range o.state.AllStates() {
+		if h.IsCounted() && h.Failure && o.handling.holdsOnFailure(h.ID) {
+			failed = append(failed, h)
+		}
+	}
+	return failed
+}
+
+// hasNewHoldingFailure reports whether the next write contains the failure of a handler that keeps the object, or of a
+// sub-handler of one. A handler that fails because of its sub-handlers is left out: it saw nothing new since their
+// failures.
+func (o *outcomes) hasNewHoldingFailure() bool {
+	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
+		var bySubs *failedSubsError
+		failed := a.Outcome.Final && a.Outcome.Err != nil && !errors.As(a.Outcome.Err, &bySubs)
+		own := a.Call.Handler
+		return failed && a.Call.Cause == o.cause && o.handling.holdsOnFailure(cmp.Or(own.Root, own.ID))
+	})
+}
+
+// callsHandler reports whether the cause calls the handler with this id, or the one that it is a sub-handler of.
+func (o *outcomes) callsHandler(id string) bool {
+	for _, h := range o.state.AllStates() {
+		if h.IsCounted() && isOwnID(h.ID, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// errNotKept explains memory that is missing after a successful write.
+var errNotKept = errors.New(
+	"the API server took the write, but did not keep the stored progress or configuration: if it is in the status, " +
+		"the CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields",
+)

@@ -14,13 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// interest is the need of the handlers for an object.
-type interest struct {
-	hasChangeHandler     bool // a changing handler matches, for any reason; otherwise the object is ignored
-	needsFinalizer       bool // the object needs the finalizer
-	hasRunningBackground bool // the object is being deleted, and a background handler is still running
-}
-
 // attendBackground starts and stops the background handlers of the object. They can need the finalizer, too.
 func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted interest, err error) {
 	if p.handling.Background == nil {

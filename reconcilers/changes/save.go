@@ -2,7 +2,6 @@ package changes
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -16,12 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
-)
-
-// errNotKept explains memory that is missing after a successful write.
-var errNotKept = errors.New(
-	"the API server took the write, but did not keep the stored progress or configuration: if it is in the status, " +
-		"the CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
 // closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.

@@ -2,21 +2,14 @@ package changes
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
-
-// subRun is one run of the sub-handlers that are declared so far.
-type subRun struct {
-	subs         *subHandlers
-	lifecycle    handlers.Lifecycle
-	selectedSubs []subHandler // the selected ones, in the order of declaration
-	queue        []int        // indexes in all of the sub-handlers to be called
-	dependencies dependencies
-}
 
 // restoreStates selects the sub-handlers and restores their progress, in the order of declaration.
 func (r *subRun) restoreStates(ctx context.Context, declared []*adapters.HandlerChain) error {
@@ -183,4 +176,70 @@ func (r *subRun) unfinishedError(ctx context.Context) error {
 		return &execution.PendingError{}
 	}
 	return tooMany
+}
+
+// Run calls the due sub-handlers that the lifecycle picks. It does not wait for those that do not match the cause, and
+// does not call finished ones again.
+func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
+	declared, err := s.beginRun()
+	if err != nil || len(declared) == 0 {
+		return err
+	}
+	defer s.endRun()
+	run := &subRun{subs: s, lifecycle: s.runner.pass.handling.Lifecycle}
+	if lifecycle != nil {
+		run.lifecycle = *lifecycle
+	}
+	if err := run.restoreStates(ctx, declared); err != nil {
+		return err
+	}
+	return run.callDue(ctx)
+}
+
+// beginRun returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
+// another one for its parent by mistake must not deadlock.
+func (s *subHandlers) beginRun() ([]*adapters.HandlerChain, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return nil, errRunning
+	}
+	s.running, s.remeasured = len(s.declared) > 0, false // a new run can measure again
+	return slices.Clone(s.declared), nil
+}
+
+// endRun allows the next run.
+func (s *subHandlers) endRun() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
+}
+
+// failedSubsError is the permanent error of a handler with HoldOnFailure whose sub-handlers have failed.
+type failedSubsError struct{ ids []string }
+
+// Error lists the failed sub-handlers.
+func (e *failedSubsError) Error() string {
+	return "sub-handlers failed permanently: " + strings.Join(e.ids, ", ")
+}
+
+// Permanent returns true: failed sub-handlers are not called again.
+func (e *failedSubsError) Permanent() bool { return true }
+
+// holdOnFailureError returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil
+// otherwise.
+func (r *subRun) holdOnFailureError() error {
+	if !r.subs.invocation.handler.Description.HoldOnFailure {
+		return nil
+	}
+	var failed []string
+	for _, sub := range r.selectedSubs {
+		if sub.state.Failure {
+			failed = append(failed, fmt.Sprintf("%q", sub.state.ID))
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &failedSubsError{failed}
 }

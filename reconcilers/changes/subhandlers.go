@@ -190,3 +190,22 @@ func (s *subHandlers) makeAttempt(ctx context.Context, sub subHandler, account f
 	s.parent.AdoptChanges(a)
 	return err
 }
+
+// subRun is one run of the sub-handlers that are declared so far.
+type subRun struct {
+	subs         *subHandlers
+	lifecycle    handlers.Lifecycle
+	selectedSubs []subHandler // the selected ones, in the order of declaration
+	queue        []int        // indexes in all of the sub-handlers to be called
+	dependencies dependencies
+}
+
+// permanentError reports a wrong declaration of sub-handlers, or too many of them. It is permanent, as the function
+// would repeat it.
+type permanentError struct{ text string }
+
+// Error returns the text.
+func (e *permanentError) Error() string { return e.text }
+
+// Permanent returns true.
+func (e *permanentError) Permanent() bool { return true }

@@ -131,10 +131,11 @@ func (l *loop) beginEvent(e RawEvent, last bool) {
 }
 
 // holdBack reports whether the handler must not be called for the event now. The last event is kept for it; earlier
-// events are skipped, because the last one shows a newer state.
+// events are skipped, because the last one shows a newer state. A deletion is never held: it ends the loop, and no later
+// event shows it.
 func (l *loop) holdBack(e RawEvent, id string, now time.Time) bool {
 	switch {
-	case l == nil:
+	case l == nil || e.Type == Deleted:
 		return false
 	case l.deliverOnlyTo != nil:
 		return !slices.Contains(l.deliverOnlyTo, id)

@@ -3,18 +3,10 @@ package owned
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
-
-// target is the key by which an event finds the waits for any object. The namespace is compared separately, because a
-// wait for a cluster-scoped object may have a namespace.
-type target struct {
-	kind schema.GroupKind
-	name string
-}
 
 // targetKey returns the key of the wait.
 func (w *pendingWait) targetKey() target { return target{w.Kind, w.Name} }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -210,3 +211,92 @@ func accountAfter(before execution.Account, outcome execution.Outcome, now time.
 	}
 	return before
 }
+
+// target is the key by which an event finds the waits for any object. The namespace is compared separately, because a
+// wait for a cluster-scoped object may have a namespace.
+type target struct {
+	kind schema.GroupKind
+	name string
+}
+
+// claim is the part of an object that refers to one owner. It is not trustworthy: any client that may write the object
+// can set it.
+type claim struct {
+	uid        types.UID
+	references []Reference
+	labelled   bool // by the label with the uid of the owner
+}
+
+// Reference is the kind and name of the owner in an owner reference. The uid is compared separately.
+type Reference struct {
+	Kind schema.GroupKind
+	Name string
+}
+
+// ReferenceOf converts an owner reference.
+func ReferenceOf(reference metav1.OwnerReference) Reference {
+	version, err := schema.ParseGroupVersion(reference.APIVersion)
+	if err != nil {
+		// An invalid version does not name any owner. The zero value matches no kind.
+		return Reference{}
+	}
+	return Reference{schema.GroupKind{Group: version.Group, Kind: reference.Kind}, reference.Name}
+}
+
+// NamesOwner reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for
+// the garbage collector, a namespaced owner can only own objects of its own namespace.
+func (r Reference) NamesOwner(kind schema.GroupKind, owner types.NamespacedName, namespace string) bool {
+	return r.Kind == kind && r.Name == owner.Name && (owner.Namespace == "" || owner.Namespace == namespace)
+}
+
+// pendingWait is a pending wait. Children.mu guards its fields.
+type pendingWait struct {
+	ChildWait
+
+	evaluatedVersion string // the version of the object at the last evaluation
+	reached          bool   // the result of that evaluation
+	hasWoken         bool   // it has made the handler due, or the parent of the sub-handler
+}
+
+// ChildWait is the condition that a handler waits for: that a child of its object, or any object, has reached a state.
+type ChildWait struct {
+	// Owner is the object of the handler, and Change identifies the change that it was called for. Body is the object
+	// as the handler has it; it is used until the informer has delivered the owner.
+	Owner   types.UID
+	Body    map[string]any
+	Handler *handlers.Handler
+	Change  string
+	// Kind, Namespace and Name identify the awaited object, in any version. The namespace is ignored for a
+	// cluster-scoped kind.
+	Kind            schema.GroupKind
+	Namespace, Name string
+	// AllowAnyObject permits an object that is not a child. It is then found by a [CacheLookup].
+	AllowAnyObject bool
+	// IsReached is the user's function. It reports whether the object has reached the state.
+	IsReached func(child map[string]any) (bool, error)
+	// WasReached reports whether an absent child had reached the state, according to the operator's records. If it is
+	// nil, an absent child has not.
+	WasReached func() (bool, error)
+}
+
+// saveBackoff delays the next write of the records of ended children. The zero value permits it at once.
+type saveBackoff struct {
+	delay     time.Duration // after the last refusal
+	notBefore time.Time     // no write may begin before
+}
+
+// ChildSource receives the events of one kind of children, in one namespace or in all, from their controller while it
+// runs.
+type ChildSource struct {
+	children       *Children
+	parentHandlers []*handlers.Handler     // the owning handlers of the kind
+	kind           schema.GroupVersionKind // of the last object; the entries share its strings
+	lookup         CacheLookup
+}
+
+// CacheLookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist.
+// It must be safe for concurrent use.
+type CacheLookup func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject
+
+// currentTime returns the current time in UTC, as records store it.
+func currentTime() time.Time { return time.Now().UTC() }

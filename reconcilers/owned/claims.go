@@ -3,41 +3,10 @@ package owned
 import (
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// Reference is the kind and name of the owner in an owner reference. The uid is compared separately.
-type Reference struct {
-	Kind schema.GroupKind
-	Name string
-}
-
-// ReferenceOf converts an owner reference.
-func ReferenceOf(reference metav1.OwnerReference) Reference {
-	version, err := schema.ParseGroupVersion(reference.APIVersion)
-	if err != nil {
-		// An invalid version does not name any owner. The zero value matches no kind.
-		return Reference{}
-	}
-	return Reference{schema.GroupKind{Group: version.Group, Kind: reference.Kind}, reference.Name}
-}
-
-// NamesOwner reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for
-// the garbage collector, a namespaced owner can only own objects of its own namespace.
-func (r Reference) NamesOwner(kind schema.GroupKind, owner types.NamespacedName, namespace string) bool {
-	return r.Kind == kind && r.Name == owner.Name && (owner.Namespace == "" || owner.Namespace == namespace)
-}
-
-// claim is the part of an object that refers to one owner. It is not trustworthy: any client that may write the object
-// can set it.
-type claim struct {
-	uid        types.UID
-	references []Reference
-	labelled   bool // by the label with the uid of the owner
-}
 
 // claimsOf returns the claims of an object, one for each owner.
 func (c *Children) claimsOf(object *unstructured.Unstructured) (all []claim) {

@@ -195,6 +195,3 @@ func (h *ChildHandling) sendPatch(ctx context.Context, id string, patch patching
 	// The API server may have refused the write to /status only. To the handler, this is an error.
 	return written.StatusRefusal
 }
-
-// currentTime returns the current time in UTC, as records store it.
-func currentTime() time.Time { return time.Now().UTC() }

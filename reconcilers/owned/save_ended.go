@@ -17,12 +17,6 @@ const (
 	maxSaveDelay   = 5 * time.Minute
 )
 
-// saveBackoff delays the next write of the records of ended children. The zero value permits it at once.
-type saveBackoff struct {
-	delay     time.Duration // after the last refusal
-	notBefore time.Time     // no write may begin before
-}
-
 // saveEndedChildren writes how children have ended to the annotations of their owner, so that they are not created
 // again after a restart. An error is logged and delays the next write, but the pass continues.
 func (h *ChildHandling) saveEndedChildren(ctx context.Context, result *ChildResult) {

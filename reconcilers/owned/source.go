@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
@@ -21,19 +20,6 @@ const (
 	Deleted  = "DELETED"
 	Vanished = source.Vanished // deleted; the object is an earlier state of the child
 )
-
-// ChildSource receives the events of one kind of children, in one namespace or in all, from their controller while it
-// runs.
-type ChildSource struct {
-	children       *Children
-	parentHandlers []*handlers.Handler     // the owning handlers of the kind
-	kind           schema.GroupVersionKind // of the last object; the entries share its strings
-	lookup         CacheLookup
-}
-
-// CacheLookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist.
-// It must be safe for concurrent use.
-type CacheLookup func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject
 
 // StartSource starts a run of the controller of children. The lookup is nil if handlers may wait only for children.
 func (c *Children) StartSource(owning []*handlers.Handler, lookup CacheLookup) *ChildSource {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,36 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
-
-// ChildWait is the condition that a handler waits for: that a child of its object, or any object, has reached a state.
-type ChildWait struct {
-	// Owner is the object of the handler, and Change identifies the change that it was called for. Body is the object
-	// as the handler has it; it is used until the informer has delivered the owner.
-	Owner   types.UID
-	Body    map[string]any
-	Handler *handlers.Handler
-	Change  string
-	// Kind, Namespace and Name identify the awaited object, in any version. The namespace is ignored for a
-	// cluster-scoped kind.
-	Kind            schema.GroupKind
-	Namespace, Name string
-	// AllowAnyObject permits an object that is not a child. It is then found by a [CacheLookup].
-	AllowAnyObject bool
-	// IsReached is the user's function. It reports whether the object has reached the state.
-	IsReached func(child map[string]any) (bool, error)
-	// WasReached reports whether an absent child had reached the state, according to the operator's records. If it is
-	// nil, an absent child has not.
-	WasReached func() (bool, error)
-}
-
-// pendingWait is a pending wait. Children.mu guards its fields.
-type pendingWait struct {
-	ChildWait
-
-	evaluatedVersion string // the version of the object at the last evaluation
-	reached          bool   // the result of that evaluation
-	hasWoken         bool   // it has made the handler due, or the parent of the sub-handler
-}
 
 // StartWait evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of
 // the object, including those during this call, request a pass over the owner, which then calls [Children.ShouldWake].

@@ -69,8 +69,8 @@ func TestForeignSecretBefore(t *testing.T) {
 			play(t, func(c *cluster) {
 				cert, key := forgedCertificate(t, isSigned)
 				c.putSecret(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": cert})
-				c.start(presentVersion, "webhook")
-				c.start(presentVersion, "webhook")
+				c.start("webhook")
+				c.start("webhook")
 				c.run(changeover)
 				c.wantUnpublished(cert)
 			})
@@ -90,8 +90,8 @@ func TestSecretChanged(t *testing.T) {
 		for form, isSigned := range map[string]bool{"SelfSigned": false, "OtherCA": true} {
 			t.Run(name+form, func(t *testing.T) {
 				play(t, func(c *cluster) {
-					c.start(presentVersion, "webhook")
-					c.start(presentVersion, "webhook")
+					c.start("webhook")
+					c.start("webhook")
 					c.run(time.Minute + 20*time.Second)
 					cert, key := forgedCertificate(t, isSigned)
 					changes := map[string][]byte{}
@@ -101,7 +101,7 @@ func TestSecretChanged(t *testing.T) {
 						}
 					}
 					c.putSecret(changes)
-					c.start(presentVersion, "webhook")
+					c.start("webhook")
 					c.run(changeover)
 					c.wantUnpublished(cert)
 				})
@@ -114,12 +114,12 @@ func TestSecretDeleted(t *testing.T) {
 	for name, started := range map[string]int{"AtWork": 0, "RollingUpdate": 1} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(c *cluster) {
-				first := c.start(presentVersion, "webhook")
+				first := c.start("webhook")
 				c.run(time.Minute + 20*time.Second)
 				former := c.secretData()["tls.crt"]
 				c.Delete(secrets, "ns", "webhooks")
 				for range started {
-					c.start(presentVersion, "webhook")
+					c.start("webhook")
 				}
 				c.run(changeover)
 				if started > 0 {
@@ -137,13 +137,13 @@ func TestSecretDeleted(t *testing.T) {
 // The next version of the operator is behind another Service.
 func TestHostChange(t *testing.T) {
 	play(t, func(c *cluster) {
-		first := c.start(presentVersion, "webhook")
+		first := c.start("webhook")
 		c.run(2 * time.Minute)
-		second := c.start(presentVersion, "moved")
+		second := c.start("moved")
 		c.run(time.Minute)
 		c.stop(first)
 		c.run(changeover)
-		third := c.start(presentVersion, "webhook")
+		third := c.start("webhook")
 		c.run(10 * time.Second)
 		c.stop(second)
 		c.run(changeover)
@@ -159,7 +159,7 @@ func TestClockAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		c := newCluster(t)
-		c.start(presentVersion, "webhook")
+		c.start("webhook")
 		c.run(time.Minute)
 		secret, configuration = c.Object(secrets, "ns", "webhooks"), c.Object(validating, "", managedName)
 		c.stopAll()
@@ -168,10 +168,10 @@ func TestClockAhead(t *testing.T) {
 		delete(configuration, "webhooks")
 		c.Put(validating, configuration)
 		c.Put(secrets, secret)
-		c.start(presentVersion, "webhook")
+		c.start("webhook")
 		c.run(changeover)
 		c.Put(secrets, secret)
-		c.start(presentVersion, "webhook")
+		c.start("webhook")
 		c.run(changeover)
 	})
 }
@@ -182,20 +182,19 @@ func TestRotation(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	play(t, func(c *cluster) {
-		former := [2]*replica{c.start(presentVersion, "webhook"), c.start(presentVersion, "webhook")}
+		former := [2]*replica{c.start("webhook"), c.start("webhook")}
 		for i := range 6 {
 			c.run(23 * time.Minute)
 			replaced := former[i%2]
-			former[i%2] = c.start(presentVersion, "webhook")
+			former[i%2] = c.start("webhook")
 			c.run(propagation + interval)
 			c.stop(replaced)
 		}
 	})
 }
 
-// The version before and this one take turns, as in an upgrade that is rolled back and tried again, at all stages of a
-// renewal.
-func TestVersionsTakeTurns(t *testing.T) {
+// TestReplicasTakeTurns replaces a replica by another one, as in a rolling update, at all stages of a renewal.
+func TestReplicasTakeTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -204,10 +203,10 @@ func TestVersionsTakeTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(c *cluster) {
-				last := c.start(formerVersion, "webhook")
+				last := c.start("webhook")
 				c.run(pause)
-				for i := range 8 {
-					next := c.start([]version{presentVersion, formerVersion}[i%2], "webhook")
+				for range 8 {
+					next := c.start("webhook")
 					c.run(pause / 2)
 					c.stop(last)
 					c.run(pause / 2)
@@ -217,19 +216,4 @@ func TestVersionsTakeTurns(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What the former version has published for a century ends with the upgrade.
-func TestUpgradeAfterForeignSecret(t *testing.T) {
-	play(t, func(c *cluster) {
-		cert, key := forgedCertificate(t, false)
-		c.putSecret(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": cert})
-		last := c.start(formerVersion, "webhook")
-		c.run(time.Minute)
-		c.start(presentVersion, "webhook")
-		c.run(time.Minute)
-		c.stop(last)
-		c.run(changeover)
-		c.wantUnpublished(cert)
-	})
 }

@@ -88,11 +88,8 @@ type replica struct {
 	done           chan error
 }
 
-// version makes the certificates of one version of the operator.
-type version func(t *testing.T, c *cluster, r certificates.Rotation) certificates.Source
-
-// presentVersion is the version of this repository.
-func presentVersion(t *testing.T, c *cluster, r certificates.Rotation) certificates.Source {
+// openRotation returns the certificates of a replica.
+func openRotation(t *testing.T, c *cluster, r certificates.Rotation) certificates.Source {
 	t.Helper()
 	client, err := configurations.NewClient(memapi.Config(c), nil)
 	if err != nil {
@@ -109,14 +106,14 @@ func presentVersion(t *testing.T, c *cluster, r certificates.Rotation) certifica
 }
 
 // start starts a replica behind a Service, and waits until its entries are in use.
-func (c *cluster) start(of version, service string) *replica {
+func (c *cluster) start(service string) *replica {
 	c.t.Helper()
 	c.startedReplicas++
 	client, err := certificates.NewClient(memapi.Config(c), nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	source := of(c.t, c, certificates.Rotation{
+	source := openRotation(c.t, c, certificates.Rotation{
 		Client: client, Namespace: "ns", Name: "webhooks", Operator: operator,
 		Hosts: tunnels.ServiceHosts("ns", service), Lifetime: lifetime, Overlap: overlap,
 	})

@@ -7,20 +7,20 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 )
 
 // Answer is a question about the sources with the place that answers it.
 type Answer struct{ Question, Package, Function string }
 
-// row is `| question | [package](…) or `package` | `function` |`.
-var row = regexp.MustCompile("(?m)^\\| ([^|]*\\?) \\| `([^`|]+)` \\| `([^`|]+)` \\|$")
-
-// Answers are the rows of a table of questions in a document.
+// Answers are the rows of the tables of questions in a document: a question, a package and a function.
 func Answers(document string) (all []Answer) {
-	for _, found := range row.FindAllStringSubmatch(document, -1) {
-		all = append(all, Answer{found[1], found[2], found[3]})
+	for _, grid := range Grids(document) {
+		for _, row := range grid.Rows {
+			if len(row) == 3 && strings.HasSuffix(row[0], "?") {
+				all = append(all, Answer{row[0], strings.Trim(row[1], "`"), strings.Trim(row[2], "`")})
+			}
+		}
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package documents_test
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -93,117 +92,26 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// runs returns the test that runs a quoted file, and whether it compares the log.
-func runs(file string) (test string, compared bool) {
+// isRun reports whether a test runs or compiles a quoted file.
+func isRun(file string) bool {
 	folder := path.Dir(file)
-	ownTests, err := filepath.Glob(path.Join(root, folder, "*_test.go"))
-	exists := func(name string) bool {
-		_, err := os.Stat(path.Join(root, folder, name))
-		return err == nil
+	exists := func(pattern string) bool {
+		found, err := filepath.Glob(path.Join(root, folder, pattern))
+		return err == nil && len(found) > 0
 	}
-	switch {
-	case strings.HasSuffix(file, "_test.go"):
-		return file, true
-	case exists("session_test.go"):
-		return folder + "/session_test.go", true
-	case exists("expected.txt"):
-		return "test/e2e/examples_test.go", true
-	case strings.HasPrefix(file, "examples/kubebuilder/"):
-		return "test/e2e/examples_kubebuilder_test.go", false
-	case strings.HasPrefix(file, "examples/getting-started/deploy/"):
-		return "test/quickstart/follow_test.go", false
-	case strings.HasPrefix(file, "examples/tasks/api/"): // the types of the programs beside it
-		return "examples/tasks", false
-	case !strings.HasPrefix(file, "examples/") && err == nil && len(ownTests) > 0: // a part of the framework
-		return folder, false
-	}
-	return "", false
+	inFolder := func(folder string) bool { return strings.HasPrefix(file, folder) }
+	return strings.HasSuffix(file, "_test.go") || exists("session_test.go") || exists("expected.txt") ||
+		inFolder("config/") || inFolder("examples/kubebuilder/") || inFolder("examples/getting-started/deploy/") ||
+		inFolder("examples/tasks/api/") || // the types of the programs beside it
+		!inFolder("examples/") && exists("*_test.go") // a part of the framework
 }
 
-// stock counts the files and commands of pages, and the work of tests with them.
-type stock struct {
-	quoted   map[string]bool // Go files that pages quote
-	programs map[string]bool // first files that a test runs, and whether it compares the log
-
-	snippets, sessions, commands, blocks, markedBlocks, anchors, references int
-}
-
-func (s *stock) addPage(t *testing.T, page, text string) {
-	t.Helper()
-	run, marked := 0, 0
-	for _, block := range documents.Blocks(text) {
-		switch {
-		case block.IsCommands() && block.Needs() != "":
-			marked++
-		case block.IsCommands():
-			s.blocks++
-			run += len(block.Commands())
-		case path.Base(block.File) == "session.txt":
-			s.sessions++
-			s.commands += strings.Count("\n"+block.Text, "\n$ ")
-		case path.Ext(block.File) == ".go":
-			s.quoted[block.File] = true
-		}
-	}
-	s.snippets += len(documents.Snippets(documents.WithoutQuotes(text)))
-	s.commands += run
-	s.markedBlocks += marked
-	t.Logf("%-30s %-60s %2d commands run, %d blocks marked", page, s.addFirst(t, page, text), run, marked)
-}
-
-// addFirst adds the first file of a page, and returns its description.
-func (s *stock) addFirst(t *testing.T, page, text string) string {
-	t.Helper()
-	for _, block := range documents.Blocks(text) {
-		switch {
-		case block.File != "":
-			test, compared := runs(block.File)
-			if test == "" {
-				t.Errorf("%s: no test runs %s", page, block.File)
-			}
-			s.programs[block.File] = s.programs[block.File] || compared
-			return block.File + ": " + test
-		case block.Language == "go" && documents.Snippet{Text: block.Text}.IsProgram():
-			s.programs[page] = true
-			return "a program: test/quickstart"
-		case block.Language == "go":
-			return "a part, compiled"
-		}
-	}
-	return "no file"
-}
-
-// TestStock prints, with -v, what tests do with each page, and the counts. It fails if no test runs the first file of a
-// page.
-func TestStock(t *testing.T) {
-	s := stock{quoted: map[string]bool{}, programs: map[string]bool{}}
+// TestFirstFiles checks that a test runs the first file that a page quotes.
+func TestFirstFiles(t *testing.T) {
 	for _, page := range pages(t) {
-		s.addPage(t, page, read(t, page))
-	}
-	sources := os.DirFS(root)
-	for _, name := range markdown(t, sources) {
-		for _, target := range documents.Links(read(t, name)) {
-			if strings.Contains(target, "#") && !strings.Contains(target, "://") {
-				s.anchors++
-			}
+		if quotes := documents.Quotes(read(t, page)); len(quotes) > 0 && !isRun(quotes[0].File) {
+			t.Errorf("%s: no test runs %s", page, quotes[0].File)
 		}
-	}
-	for name, text := range sourceFiles(t, sources) {
-		s.references += len(documents.References(name, text))
-	}
-	compared := 0
-	for _, isCompared := range s.programs {
-		if isCompared {
-			compared++
-		}
-	}
-	t.Logf("Go: %d files compiled in their folders, %d blocks compiled from pages; first files: %d run by a test, "+
-		"%d of them with a comparison of the log", len(s.quoted), s.snippets, len(s.programs), compared)
-	t.Logf("commands: %d run, in %d blocks and %d parts of sessions; %d blocks need more than the development cluster",
-		s.commands, s.blocks, s.sessions, s.markedBlocks)
-	t.Logf("anchors resolved: %d in links of pages, %d references in sources to pages", s.anchors, s.references)
-	if s.commands < 100 || s.anchors < 100 || len(s.programs) < 20 {
-		t.Error("the test would pass for nothing")
 	}
 }
 

@@ -27,22 +27,20 @@ var mark = regexp.MustCompile(`\b[DK]-[a-z]+(-[a-z]+)*\b`)
 func Deviations(document string) ([]Deviation, error) {
 	var all []Deviation
 	known := map[string]bool{}
-	for line := range strings.Lines(document) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|--") || strings.HasPrefix(line, "| Mark |") {
-			continue
+	for _, grid := range Grids(document) {
+		for _, row := range grid.Rows {
+			one := Deviation{Mark: row[0], State: row[len(row)-1]}
+			switch {
+			case mark.FindString(one.Mark) != one.Mark || one.Mark == "":
+				return nil, fmt.Errorf("%q is not a mark: each line begins with one, such as D-types", one.Mark)
+			case known[one.Mark]:
+				return nil, fmt.Errorf("%s stands in two lines", one.Mark)
+			case !one.InForce() && !strings.HasPrefix(one.State, "with "):
+				return nil, fmt.Errorf("%s: %q is not a state: it must be in force, or with a feature", one.Mark, one.State)
+			}
+			known[one.Mark] = true
+			all = append(all, one)
 		}
-		one := Deviation{Mark: strings.TrimSpace(cells[0]), State: strings.TrimSpace(cells[len(cells)-1])}
-		switch {
-		case mark.FindString(one.Mark) != one.Mark || one.Mark == "":
-			return nil, fmt.Errorf("%q is not a mark: each line begins with one, such as D-types", one.Mark)
-		case known[one.Mark]:
-			return nil, fmt.Errorf("%s stands in two lines", one.Mark)
-		case !one.InForce() && !strings.HasPrefix(one.State, "with "):
-			return nil, fmt.Errorf("%s: %q is not a state: it must be in force, or with a feature", one.Mark, one.State)
-		}
-		known[one.Mark] = true
-		all = append(all, one)
 	}
 	return all, nil
 }

@@ -10,8 +10,6 @@ import (
 
 // Proof is a test that a document names beside a promise.
 type Proof struct {
-	// Line is the line of the document.
-	Line int
 	// Folder is the folder of the test, from the root of the repository.
 	Folder string
 	// Name is the name of a function, or of a file.
@@ -24,35 +22,28 @@ var (
 )
 
 // Proofs returns the tests that a document names in tables whose last column is "Test": folders and names in
-// backquotes, where several names can follow a folder. Without has the lines of the rows that do not name a test.
-func Proofs(document string) (all []Proof, without []int) {
-	number, inTable, hasTests := 0, false, false
-	for line := range strings.Lines(document) {
-		number++
-		isRow := strings.HasPrefix(line, "|")
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		last := strings.TrimSpace(cells[len(cells)-1])
-		switch {
-		case !isRow:
-			inTable = false
-		case !inTable:
-			inTable, hasTests = true, last == "Test"
-		case hasTests && !strings.HasPrefix(line, "|--"):
-			found := proofsIn(last, number)
+// backquotes, where several names can follow a folder. Without has the first cells of the rows that do not name a test.
+func Proofs(document string) (all []Proof, without []string) {
+	for _, grid := range Grids(document) {
+		if grid.Head[len(grid.Head)-1] != "Test" {
+			continue
+		}
+		for _, row := range grid.Rows {
+			found := proofsIn(row[len(row)-1])
 			if all = append(all, found...); len(found) == 0 {
-				without = append(without, number)
+				without = append(without, row[0])
 			}
 		}
 	}
 	return all, without
 }
 
-func proofsIn(cell string, line int) (found []Proof) {
+func proofsIn(cell string) (found []Proof) {
 	folder := ""
 	for _, name := range Spans(cell) {
 		switch {
 		case testName.MatchString(name):
-			found = append(found, Proof{line, folder, name})
+			found = append(found, Proof{folder, name})
 		case folderName.MatchString(name):
 			folder = name
 		}
@@ -79,5 +70,5 @@ func (p Proof) Check(sources fs.FS) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("line %d: %q does not have the test %s", p.Line, p.Folder, p.Name)
+	return fmt.Errorf("%q does not have the test %s", p.Folder, p.Name)
 }

@@ -33,7 +33,7 @@ func TestQuotes(t *testing.T) {
 		}
 		for _, quote := range documents.Quotes(string(text)) {
 			found++
-			if err := quote.Check(os.DirFS(root), modules); err != nil {
+			if err := quote.CheckQuote(os.DirFS(root), modules); err != nil {
 				t.Errorf("%s: %v", filepath.Base(page), err)
 			}
 		}
@@ -50,15 +50,15 @@ func TestQuotesThatAreWrong(t *testing.T) {
 		"<!-- p/f.go -->\n```go\nfunc H() {}\n```\n<!-- p/g.go -->\n```\nx\n```\n```go\nx := 1\n```\n"
 	var wrong []int
 	for _, quote := range documents.Quotes(document) {
-		if quote.Check(files, strings.NewReplacer()) != nil {
+		if quote.CheckQuote(files, strings.NewReplacer()) != nil {
 			wrong = append(wrong, quote.Line)
 		}
 	}
 	if d := cmp.Diff([]int{8, 12, 16}, wrong); d != "" {
 		t.Errorf("lines of quotes that are not in their files (-want, +got):\n%s", d)
 	}
-	rest := documents.Snippets(documents.WithoutQuotes(document))
-	if d := cmp.Diff([]documents.Snippet{{Line: 19, Text: "x := 1\n"}}, rest); d != "" {
+	rest := documents.Snippets(document)
+	if d := cmp.Diff([]documents.Block{{Line: 19, Language: "go", Text: "x := 1\n"}}, rest); d != "" {
 		t.Errorf("blocks that are not quotes (-want, +got):\n%s", d)
 	}
 }

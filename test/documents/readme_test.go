@@ -110,7 +110,7 @@ func TestCompatibility(t *testing.T) {
 		return found[1]
 	}
 	const runtime, client = "sigs.k8s.io/controller-runtime", "k8s.io/client-go"
-	server := constant("test/controlplane/assets/binary.go", `KubernetesVersion = "(.*)"`)
+	server := constant("test/controlplane/assets/modules/kubernetes.mod", `require k8s.io/kubernetes v(\S+)`)
 	kopf := constant("test/genuine/requirements.txt", `kopf==(\S+)`)
 	minor := strings.TrimSuffix(lowest.Go, ".0")
 	for page, rows := range map[string][]string{
@@ -125,7 +125,7 @@ func TestCompatibility(t *testing.T) {
 			"| client-go and the other Kubernetes modules | " + low[client] + " | " + high[client] + " |",
 			"| kube-apiserver | " + server + " | ", "`go " + lowest.Go + "`", "| Kopf | " + kopf + " | ",
 			"| etcd, under this API server | " +
-				constant("test/controlplane/assets/binary.go", `EtcdVersion\s+= "(.*)"`) + " | ",
+				constant("test/controlplane/assets/modules/etcd.mod", `require go.etcd.io/etcd/server/v3 v(\S+)`) + " | ",
 		},
 	} {
 		for _, row := range rows {

@@ -13,30 +13,19 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// Snippet is a block of Go in a document.
-type Snippet struct {
-	// Line is where it begins in the document.
-	Line int
-	// Text is what stands there: declarations, or statements that have op, an operator.
-	Text string
-}
-
-var fence = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-
 var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
 
-// IsProgram reports whether the block is a whole file, with a package clause and imports.
-func (s Snippet) IsProgram() bool { return packageClause.MatchString(s.Text) }
+// IsProgram reports whether the block is a whole Go file, with a package clause and imports.
+func (b Block) IsProgram() bool { return packageClause.MatchString(b.Text) }
 
-// Snippets are the blocks of Go of a document.
-func Snippets(document string) (all []Snippet) {
-	for _, at := range fence.FindAllStringSubmatchIndex(document, -1) {
-		all = append(all, Snippet{strings.Count(document[:at[2]], "\n") + 1, document[at[2]:at[3]]})
-	}
-	return all
+// Snippets are the blocks of Go of a document, except quotes of files: declarations, or statements that have op, an
+// operator.
+func Snippets(document string) []Block {
+	return slices.DeleteFunc(Blocks(document), func(b Block) bool { return b.Language != "go" || b.File != "" })
 }
 
 // Compiler compiles snippets.
@@ -80,7 +69,7 @@ func NewCompiler(folder string, imports ...string) (*Compiler, error) {
 
 // Check compiles a snippet, with further declarations that the document leaves out. Variables that are not used are no
 // mistake there.
-func (c *Compiler) Check(s Snippet, given string) error {
+func (c *Compiler) Check(s Block, given string) error {
 	before := fmt.Sprintf("%s%s\n", c.header, given)
 	file, err := c.parse(s.Line, before, s.Text, "\n")
 	if err != nil {

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"errors"
-	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -197,12 +196,6 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 			before[i] += more
 		}
 		Expect(count()).To(Equal(before))
-	}, SpecTimeout(waitTimeout))
-
-	It("answer malformed reviews with a clear status and keep serving", func(ctx SpecContext) {
-		sendBadReviews(ctx, address, "/admission.example.org/validate/")
-		Expect(attempt(api.Create(ctx, labelled("next", map[string]any{"size": int64(12)})))).To(
-			Equal(answer(http.StatusRequestEntityTooLarge, "size", "12 is too large for anonymous")))
 	}, SpecTimeout(waitTimeout))
 
 	It("remove their webhook entries when they stop", func(ctx SpecContext) {

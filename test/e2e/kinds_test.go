@@ -2,13 +2,11 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -160,54 +158,6 @@ var _ = Describe("Kinds", func() {
 		Eventually(annotation(ctx, obj, "core.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
 		Expect(field(ctx, obj, "data")()).To(Equal(map[string]any{"a": "1", "b": "from typed"}))
 		Expect(seen.list()).To(Equal([]string{"typed 1", "raw from typed"}))
-	})
-
-	It("with copied annotations are not confused: a deployment and its replica set", func(ctx context.Context) {
-		ns, seen := namespace(ctx), &calls{}
-		op := kopf.New("apps.example.org", settingsFor(ns))
-		kopf.For(
-			op, &appsv1.Deployment{},
-		).OnCreate("d", func(_ context.Context, c *kopf.Change[*appsv1.Deployment]) error {
-			seen.add("deployment")
-			return nil
-		})
-		sets := kopf.For(op, &appsv1.ReplicaSet{})
-		sets.OnCreate("r", func(
-			context.Context, *kopf.Change[*appsv1.ReplicaSet],
-		) error {
-			seen.add("replica set")
-			return nil
-		})
-		sets.OnUpdate("u", func(_ context.Context, c *kopf.Change[*appsv1.ReplicaSet]) error {
-			seen.add("update %v", c.Diff)
-			return nil
-		})
-		start(op)
-		template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
-			"spec": map[string]any{
-				"containers": []any{map[string]any{"name": "c", "image": "i"}},
-			}}
-		spec := map[string]any{
-			"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "template": template,
-		}
-		deployment := raw("apps/v1", "Deployment", ns, "d", spec)
-		create(ctx, deployment)
-		Eventually(annotation(ctx, deployment, "apps.example.org"+lastHandledSuffix)).ShouldNot(BeNil())
-		body, err := now(ctx, deployment)()
-		Expect(err).NotTo(HaveOccurred())
-		copied := (&unstructured.Unstructured{Object: body}).GetAnnotations()
-
-		set := raw("apps/v1", "ReplicaSet", ns, "r", spec)
-		set.SetAnnotations(copied)
-		set.SetOwnerReferences(
-			[]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: deployment.GetUID()}},
-		)
-		create(ctx, set)
-		Eventually(annotation(ctx, set, "apps.example.org"+lastHandledSuffix+"-ofDRS")).ShouldNot(BeNil())
-		for key, value := range copied {
-			merge(ctx, set, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
-		}
-		Consistently(seen.list, "500ms").Should(Equal([]string{"deployment", "replica set"}))
 	})
 
 	It("are handled with rights in a single namespace", func(ctx context.Context) {

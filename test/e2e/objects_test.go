@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -92,4 +93,27 @@ func field(ctx context.Context, obj *unstructured.Unstructured, path ...string) 
 // annotation reads one annotation from the API server; nil if it does not exist.
 func annotation(ctx context.Context, obj *unstructured.Unstructured, key string) func() (any, error) {
 	return field(ctx, obj, "metadata", "annotations", key)
+}
+
+// createMany creates many objects concurrently.
+func createMany(ctx context.Context, objects []*unstructured.Unstructured) {
+	GinkgoHelper()
+	queue := make(chan *unstructured.Unstructured)
+	failures := make(chan error, len(objects))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for obj := range queue {
+				if err := api.Create(ctx, obj); err != nil {
+					failures <- err
+				}
+			}
+		})
+	}
+	for _, obj := range objects {
+		queue <- obj
+	}
+	close(queue)
+	group.Wait()
+	Expect(failures).To(BeEmpty())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -36,21 +35,15 @@ func loggerTo(w io.Writer) logr.Logger {
 // start runs operators in one manager until the end of the spec at the latest.
 func start(operators ...*kopf.Operator) *runningOperator {
 	GinkgoHelper()
-	return startWith(config, newRequests(), operators...)
+	return startAs(config, operators...)
 }
 
 // startAs is like start with other credentials.
 func startAs(config *rest.Config, operators ...*kopf.Operator) *runningOperator {
 	GinkgoHelper()
-	return startWith(config, newRequests(), operators...)
-}
-
-// startWith is like start over a connection that can lose requests.
-func startWith(config *rest.Config, connection *requests, operators ...*kopf.Operator) *runningOperator {
-	GinkgoHelper()
-	r := &runningOperator{logs: gbytes.NewBuffer(), requests: connection, done: make(chan struct{})}
+	r := &runningOperator{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
 	own := rest.CopyConfig(config)
-	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return r.requests.wrap(next) })
+	own.Wrap(r.requests.wrap)
 	manager, err := ctrl.NewManager(own, ctrl.Options{
 		Scheme: scheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Logger: loggerTo(io.MultiWriter(GinkgoWriter, r.logs)),
@@ -68,6 +61,32 @@ func startWith(config *rest.Config, connection *requests, operators ...*kopf.Ope
 	}()
 	DeferCleanup(r.stop)
 	return r
+}
+
+// startManaged runs one operator in a manager with the given options. Unlike start, it leaves the shutdown to the spec:
+// the returned function stops the manager and returns its error.
+func startManaged(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*runningOperator, func() error) {
+	GinkgoHelper()
+	r := &runningOperator{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
+	own := rest.CopyConfig(config)
+	own.Wrap(r.requests.wrap)
+	options.Scheme, options.Metrics = scheme.Scheme, metricsserver.Options{BindAddress: "0"}
+	options.Logger = loggerTo(io.MultiWriter(GinkgoWriter, r.logs))
+	manager, err := ctrl.NewManager(own, options)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(op.SetupWithManager(manager)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	var last error
+	go func() {
+		defer close(r.done)
+		last = manager.Start(ctx)
+	}()
+	DeferCleanup(r.stop)
+	return r, func() error {
+		r.stop()
+		return last
+	}
 }
 
 // stop ends the operator gracefully and waits.

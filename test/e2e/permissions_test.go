@@ -37,6 +37,16 @@ func allow(ctx context.Context, user string, verbs ...string) (grant *rbacv1.Clu
 	return role
 }
 
+// requireOthersHandled requires that the operator still handles another object of the kind.
+func requireOthersHandled(ctx context.Context, ns, operator string) {
+	GinkgoHelper()
+	other := gadget(ns, "other", map[string]any{"size": int64(9)})
+	create(ctx, other)
+	Eventually(annotation(ctx, other, operator+lastHandledSuffix)).ShouldNot(BeNil())
+	remove(ctx, other)
+	Eventually(now(ctx, other)).Should(BeNil())
+}
+
 var _ = Describe("An operator that lacks", func() {
 	It("the permission to patch does not repeat handlers, and continues when it is granted",
 		func(ctx context.Context) {

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"net/http"
 	"path"
 	"strings"
@@ -11,8 +10,6 @@ import (
 // requests is an http.RoundTripper that records the operator's requests to the API server by object.
 type requests struct {
 	next http.RoundTripper
-	// shouldDrop is called for every write; true drops the request before it reaches the server. Nil drops nothing.
-	shouldDrop func(name, what string) bool
 
 	mu            sync.Mutex
 	writes        map[string][]string // by the object's name: "PATCH" or "PATCH status"
@@ -37,9 +34,6 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	name, what := path.Base(request.URL.Path), request.Method
 	if name == "status" {
 		name, what = path.Base(strings.TrimSuffix(request.URL.Path, "/status")), what+" status"
-	}
-	if r.shouldDrop != nil && r.shouldDrop(name, what) {
-		return nil, errors.New("the connection was lost, as the test wants it")
 	}
 	// The write is counted before it is sent, so a spec that sees its effect also sees the count.
 	r.mu.Lock()

@@ -10,22 +10,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
+// partTransport adds a range of the hash of uids to each request.
+type partTransport struct {
+	next   http.RoundTripper
+	bounds string
+}
+
+func (p partTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	query.Set("shardSelector", "shardRange(object.metadata.uid, "+p.bounds+")")
+	request.URL.RawQuery = query.Encode()
+	return p.next.RoundTrip(request)
+}
+
 // partOf returns a client whose lists and watches ask for a range of the hash of uids.
 func partOf(bounds string) client.WithWatch {
 	GinkgoHelper()
-	connection := &faults{respond: func(r *http.Request) (*http.Response, error) {
-		query := r.URL.Query()
-		query.Set("shardSelector", "shardRange(object.metadata.uid, "+bounds+")")
-		r.URL.RawQuery = query.Encode()
-		return nil, nil // the server answers
-	}}
-	c, err := client.NewWithWatch(connection.over(config), client.Options{Scheme: scheme.Scheme})
+	own := rest.CopyConfig(config)
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return partTransport{next, bounds} })
+	c, err := client.NewWithWatch(own, client.Options{Scheme: scheme.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }

@@ -30,6 +30,13 @@ func TestThisRepository(t *testing.T) {
 	t.Run("guards", func(t *testing.T) {
 		report(t, layers.CheckPanicGuards(tree, layers.RepositoryPlan, layers.GuardedFuncs))
 	})
+	t.Run("arrows", func(t *testing.T) {
+		breaches, err := layers.CheckArrows(os.DirFS("../.."), tree, layers.RepositoryPlan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, breaches)
+	})
 	t.Run("rules", func(t *testing.T) { report(t, layers.Rules(tree)) })
 	t.Run("promises", func(t *testing.T) { report(t, layers.Promises(tree, layers.Promised)) })
 	t.Run("replacements", func(t *testing.T) {

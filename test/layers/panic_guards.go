@@ -51,7 +51,7 @@ var GuardedFuncs = []GuardedFunc{
 	{"reconcilers/internal/controller/reconcile.go", "Controller.runRequestSafely",
 		"the logger of the project's manager, in all of a pass",
 		"reconcilers/internal/controller.TestPanicsOfPassesAreContained"},
-	{"facade/kind.go", "ForResourceFunc", "functions of ForResourceFunc",
+	{"facade/selection.go", "ForResourceFunc", "functions of ForResourceFunc",
 		"facade.TestAFunctionThatPanicsSelectsNothing"},
 	{"facade/background.go", "InitialDelay", "functions of InitialDelay",
 		"facade.TestInitialDelayThatPanics"},

@@ -22,8 +22,8 @@ var RestrictedFamily = RestrictedType{
 	AllowedPaths: []string{
 		"reconcilers/handlers", "reconcilers/adapters",
 		// The registration of handlers.
-		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
-		"facade/on_child.go", "facade/subs.go", "facade/verbs.go", "facade/activities.go",
+		"facade/admission_verbs.go", "facade/background.go", "facade/watch_events.go", "facade/index.go",
+		"facade/subs.go", "facade/verbs.go", "facade/activities.go",
 		"facade/internal/registry/entries.go", "facade/internal/registry/plan.go",
 		"facade/internal/reviews/finalizers.go",
 	},

@@ -15,7 +15,6 @@ type campaign struct {
 	folder       string
 	overlay      string
 	workers      int
-	maxTestTime  time.Duration
 	lastProgress time.Time
 }
 
@@ -27,8 +26,7 @@ func (m module) try(ctx context.Context, t *target, o options) error {
 		return fmt.Errorf("making a folder for test programs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, maxTestTime: o.maxTestTime,
-		lastProgress: time.Now()}
+	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, lastProgress: time.Now()}
 	if c.overlay, err = t.overlay(folder); err != nil {
 		return err
 	}

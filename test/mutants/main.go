@@ -24,10 +24,10 @@ import (
 )
 
 type options struct {
-	root, equivalent, baseCommit, tests, formerReport string
-	limit, maxTestTime                                time.Duration
-	workers                                           int
-	minKilledPercent, maxUnreachedPercent             int
+	root, equivalent, baseCommit, tests   string
+	limit                                 time.Duration
+	workers                               int
+	minKilledPercent, maxUnreachedPercent int
 }
 
 var (
@@ -40,11 +40,8 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "the folder of the module")
 	flag.StringVar(&o.equivalent, "equivalent", "test/mutants/equivalent.txt", "the list of unnoticeable changes")
 	flag.StringVar(&o.baseCommit, "since", "", "only lines changed since this commit; then every survivor is a failure")
-	flag.StringVar(&o.formerReport, "again", "", "only the survivors in this output of a former run; as with -since")
 	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and list the untried changes; 0 is never")
-	flag.DurationVar(&o.maxTestTime, "slowest", 0,
-		"leave out tests that take longer than this by themselves; 0 is none")
 	flag.IntVar(&o.workers, "workers", max(1, runtime.NumCPU()/2), "how many test programs run at the same time")
 	flag.IntVar(&o.minKilledPercent, "killed", 95,
 		"how many percent of the changes that tests reach have to be noticed")
@@ -73,11 +70,6 @@ func (o options) run(ctx context.Context, patterns []string) error {
 	if wanted.equivalents, err = readEquivalents(filepath.Join(root, o.equivalent)); err != nil {
 		return err
 	}
-	if o.formerReport != "" {
-		if wanted.formerReport, err = readReported(o.formerReport); err != nil {
-			return err
-		}
-	}
 	packages, err := module.packages(ctx, patterns)
 	if err != nil {
 		return err
@@ -105,17 +97,13 @@ func (o options) changes(ctx context.Context, m module) (lines, error) {
 // selection selects the changes of a package that are tried.
 type selection struct {
 	equivalents  equivalents
-	changedLines lines           // nil is all
-	formerReport reportedChanges // nil is all
+	changedLines lines // nil is all
 }
 
 func (s selection) of(mutants []*mutant) []*mutant {
 	mutants = s.equivalents.without(mutants)
 	if s.changedLines != nil {
 		mutants = s.changedLines.only(mutants)
-	}
-	if s.formerReport != nil {
-		mutants = s.formerReport.only(mutants)
 	}
 	return mutants
 }
@@ -151,7 +139,7 @@ func (o options) verdict(r report, stale []string) error {
 		say("%s: is listed as equivalent, but the code does not have it any more: remove or correct it", one)
 		err = errStale
 	}
-	part := o.baseCommit != "" || o.formerReport != ""
+	part := o.baseCommit != ""
 	if part && r.survivors() > 0 || !part && r.weak(o.minKilledPercent, o.maxUnreachedPercent) {
 		err = errors.Join(errWeak, err)
 	}

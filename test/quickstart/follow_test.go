@@ -153,7 +153,7 @@ func (r *reader) writeProgram(from string) {
 		return r.addresses.Replace(strings.ReplaceAll(text, exampleImport, "example.org/websites"))
 	}
 	if path.Ext(from) == ".md" {
-		for _, snippet := range documents.Snippets(documents.WithoutQuotes(readFile(r.t, from))) {
+		for _, snippet := range documents.Snippets(readFile(r.t, from)) {
 			if snippet.IsProgram() {
 				r.write("program/main.go", adapt(snippet.Text))
 				return

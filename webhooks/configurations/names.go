@@ -5,9 +5,6 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode"
-
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
 )
 
 const (
@@ -91,38 +88,4 @@ func legibleName(name string) string {
 		}
 	}
 	return strings.Join(labels, ".")
-}
-
-// clientConfigAt returns the client configuration for one path on the server. It does not change the given one.
-func clientConfigAt(
-	client admissionregistrationv1.WebhookClientConfig, below string,
-) admissionregistrationv1.WebhookClientConfig {
-	path := escapePath(below)
-	// As in Kopf, trailing slashes of a URL are removed, but not those of a Service's path.
-	if client.URL != nil {
-		client.URL = ptr.To(strings.TrimRight(*client.URL, "/") + "/" + path)
-	}
-	if client.Service != nil {
-		service := *client.Service
-		service.Path = ptr.To(ptr.Deref(service.Path, "") + "/" + path)
-		client.Service = &service
-	}
-	return client
-}
-
-// escapePath escapes a path as Kopf does: all bytes except for ASCII letters, digits and "_.-~/".
-func escapePath(plain string) string {
-	const digits = "0123456789ABCDEF"
-	var path strings.Builder
-	for _, char := range []byte(plain) {
-		safe := 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
-		if safe || strings.IndexByte("_.-~/", char) >= 0 {
-			path.WriteByte(char)
-			continue
-		}
-		path.WriteByte('%')
-		path.WriteByte(digits[char>>4])
-		path.WriteByte(digits[char&15])
-	}
-	return path.String()
 }

@@ -20,7 +20,7 @@ func BenchmarkPassAtRest(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				w.controller.NoteEvent("MODIFIED", object)
-				w.controller.runPass(b.Context(), request.NamespacedName)
+				w.controller.runPass(b.Context(), request.NamespacedName, new(bool))
 			}
 		})
 	}

@@ -278,7 +278,7 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 			if tc.wrote != nil {
 				w.afterWrite = func() { w.afterWrite = nil; tc.wrote(w) }
 			}
-			if _, _, err := w.controller.runRequestSafely(t.Context(), request); (err != nil) != (name == "Panic") {
+			if _, _, err := w.controller.runRequestSafely(t.Context(), request, false); (err != nil) != (name == "Panic") {
 				t.Errorf("the pass ended with %v", err)
 			}
 			switch asked := waiting.Len(); {

@@ -22,7 +22,7 @@ import (
 // pass runs one pass and returns its result.
 func (w *objectFixture) pass() reconcile.Result {
 	w.t.Helper()
-	result, _ := w.controller.runPass(w.t.Context(), request.NamespacedName)
+	result := w.controller.runPass(w.t.Context(), request.NamespacedName, new(bool))
 	return result
 }
 
@@ -231,7 +231,7 @@ func TestPassOnExit(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	if result, _ := w.controller.runPass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
+	if result := w.controller.runPass(ctx, request.NamespacedName, new(bool)); result.RequeueAfter != 0 {
 		t.Errorf("an exit requests another pass: %v", result)
 	}
 	if len(w.logLines) > 0 {
@@ -250,7 +250,7 @@ func TestPassClusterScoped(t *testing.T) {
 	w.create("u2")
 	delete(w.object["metadata"].(map[string]any), "namespace")
 	w.updateCache()
-	w.controller.runPass(t.Context(), types.NamespacedName{Name: "a"})
+	w.controller.runPass(t.Context(), types.NamespacedName{Name: "a"}, new(bool))
 	w.requireCalls("a cluster-scoped object", "c")
 }
 

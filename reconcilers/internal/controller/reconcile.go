@@ -34,13 +34,13 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
-	c.mergeUnwrittenCount(request)
+	counted := c.mergeUnwrittenCount(request)
 	// The context of the passes outlives ctx, so that handlers can finish when the operator exits.
 	passing := logf.IntoContext(c.passContext, logf.FromContext(ctx))
 	c.passes.Go(func() {
 		defer from.Release(request)
 		// An object with unsaved results stays counted in the gate until they are stored.
-		if left := c.serveRequest(passing, from, request); !left || !c.keepCounted(passing, request) {
+		if left := c.serveRequest(passing, from, request, counted); !left || !c.keepCounted(passing, request) {
 			c.leaveGate()
 		}
 	})
@@ -52,18 +52,19 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 func (c *Controller) enterGate() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
 // mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
-// just entered counts for both. Timer ticks write nothing, and keep the count.
-func (c *Controller) mergeUnwrittenCount(request source.Request) {
+// just entered counts for both. It returns whether there was such a count. Timer ticks write nothing, and keep the count.
+func (c *Controller) mergeUnwrittenCount(request source.Request) (counted bool) {
 	if request.Handler != "" {
-		return
+		return false
 	}
 	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
 	c.unwrittenObjects.mu.Lock()
 	defer c.unwrittenObjects.mu.Unlock()
-	if c.unwrittenObjects.keys[request.NamespacedName] {
+	if counted = c.unwrittenObjects.keys[request.NamespacedName]; counted {
 		delete(c.unwrittenObjects.keys, request.NamespacedName)
 		c.leaveGate()
 	}
+	return counted
 }
 
 // leaveGate ends the count of a pass, or of an object with unsaved results.
@@ -74,9 +75,12 @@ func (c *Controller) leaveGate() {
 }
 
 // serveRequest runs the request, and adds the next request for the object to the queue. It returns true if results of
-// handlers are not stored yet. An error, including a recovered panic, is retried with the backoff of the queue.
-func (c *Controller) serveRequest(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
-	result, left, err := c.runRequestSafely(ctx, request)
+// handlers are not stored yet; before is true if that was so before the request. An error, including a recovered panic,
+// is retried with the backoff of the queue.
+func (c *Controller) serveRequest(
+	ctx context.Context, from *source.PriorityQueue, request source.Request, before bool,
+) (left bool) {
+	result, left, err := c.runRequestSafely(ctx, request, before)
 	switch {
 	case err != nil:
 		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, c.cachedUID(request.NamespacedName))
@@ -92,15 +96,17 @@ func (c *Controller) serveRequest(ctx context.Context, from *source.PriorityQueu
 	return left
 }
 
-// runRequestSafely runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process.
+// runRequestSafely runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process. A
+// panic does not store results: those that were left before the request are still left.
 func (c *Controller) runRequestSafely(
-	ctx context.Context, request source.Request,
+	ctx context.Context, request source.Request, before bool,
 ) (result reconcile.Result, left bool, err error) {
+	left = before
 	err = panics.Contain(func() error {
 		if request.Handler != "" {
 			c.fireTimer(request)
 		} else {
-			result, left = c.runPass(ctx, request.NamespacedName)
+			result = c.runPass(ctx, request.NamespacedName, &left)
 		}
 		return nil
 	})
@@ -108,12 +114,12 @@ func (c *Controller) runRequestSafely(
 }
 
 // runPass runs one pass over one object: it delivers raw events, then handles changes, which also starts and stops
-// background handlers. It returns true if results of handlers are not stored yet. Errors do not leave it: they are
+// background handlers. It sets left to whether results of handlers are not stored yet. Errors do not leave it: they are
 // logged once, and delay this object only.
 //
 // The cache is read again after the memory was acquired, because it may have advanced since. If the newest state is our
 // own write and needs no work, the pass ends after the raw events, unless the pass was requested without an event.
-func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
+func (c *Controller) runPass(ctx context.Context, key types.NamespacedName, left *bool) (result reconcile.Result) {
 	// Dependents learn about a deletion only after the event handlers of this pass have received it. A later deletion
 	// is for the next pass.
 	deleted := c.objects.CountDeletions(key)
@@ -132,21 +138,26 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (res
 	}
 	// Nothing is left to do for a deleted object, or for a kind that is only watched for its owners.
 	if cached == nil || c.isWatchOnly() || c.deps.Settings.DeletionsOnly && !cached.IsDeleting() {
-		return reconcile.Result{}, false
+		*left = false
+		return reconcile.Result{}
 	}
 	uid := cached.GetUID()
 	// From here on, the memory belongs to this pass. It must be returned on every path: until then, the memory only
 	// collects events of the object.
 	o, cached := c.acquireMemory(key, uid)
-	defer func() { left = c.releaseMemory(key, uid, o) && left }()
+	ended := false
+	defer func() {
+		unwritten := !ended && o.Changes.HasUnwrittenOutcomes()
+		*left = c.releaseMemory(key, uid, o) && unwritten
+	}()
 	// The object was deleted, replaced or released: forget it without a pass.
-	if cached == nil || o.HasEnded(cached) || c.wasDeletedMeanwhile(key, uid) {
+	if ended = cached == nil || o.HasEnded(cached) || c.wasDeletedMeanwhile(key, uid); ended {
 		c.unhandled.ForgetObject(uid)
-		return reconcile.Result{}, false
+		return reconcile.Result{}
 	}
 	// While the framework fails for this object, its passes are spaced.
 	if wait := o.Throttle.RemainingDelay(time.Now()); wait > 0 {
-		return retryAfterDelay(cached, wait), o.Changes.HasUnwrittenOutcomes()
+		return retryAfterDelay(cached, wait)
 	}
 	c.unhandled.BeginPass(uid)
 	// Nothing to do: the state is our own write, or the object has no handlers to call and no memory.
@@ -155,7 +166,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (res
 	} else {
 		result = c.handleObject(ctx, o, cached)
 	}
-	return result, o.Changes.HasUnwrittenOutcomes()
+	return result
 }
 
 // acquireMemory acquires the memory of an object, then reads the cache again. The order matters: the memory drops our

@@ -83,7 +83,7 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 	}
 	// If the gate opens, a normal pass can store the results.
 	for c.isPaused() && ctx.Err() == nil {
-		result, left, err := c.runRequestSafely(ctx, request)
+		result, left, err := c.runRequestSafely(ctx, request, true)
 		if err != nil {
 			log := logging.OfObject(c.log, request.NamespacedName, c.cachedUID(request.NamespacedName))
 			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again",

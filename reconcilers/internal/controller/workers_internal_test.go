@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,59 @@ func TestPanicsInPausesAreLogged(t *testing.T) {
 	if len(w.logLines) != 1 || !strings.Contains(w.logLines[0], "a mistake of the framework") ||
 		!strings.Contains(w.logLines[0], `"name"="a"`) {
 		t.Errorf("want one line with the object, got %q", w.logLines)
+	}
+}
+
+// countingGate is an open gate that counts what has entered.
+type countingGate struct{ entered atomic.Int64 }
+
+func (*countingGate) Open() bool    { return true }
+func (g *countingGate) Enter() bool { return g.entered.Add(1) > 0 }
+func (g *countingGate) Leave()      { g.entered.Add(-1) }
+
+// TestPanicsKeepUnwrittenResultsCounted shows that an object with unsaved results stays counted in the gate if the next
+// pass over it panics. Otherwise a peer could begin before the results are stored.
+func TestPanicsKeepUnwrittenResultsCounted(t *testing.T) {
+	for name, breakPass := range map[string]func(c *Controller) (mend func()){
+		"BeforeTheMemory": func(c *Controller) (mend func()) {
+			intact, reads := c.store, 0
+			c.store = changingStore{intact, func() {
+				if reads++; reads%2 == 1 { // every second read belongs to the log line
+					panic("a mistake of the framework")
+				}
+			}, nothing}
+			return func() { c.store = intact }
+		},
+		"InTheChanges": func(c *Controller) (mend func()) {
+			intact := c.changes
+			c.changes = nil
+			return func() { c.changes = intact }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, gate := newObjectFixture(t, newCreateHandler("c")), &countingGate{}
+				w.controller.turn.Gate = gate
+				w.controller.unwrittenObjects.beginRun()
+				w.writeErr = unavailable()
+				stop := w.startWorker(t)
+				defer stop()
+				w.controller.queue.Load().Add(request)
+				synctest.Wait()
+				mend := breakPass(w.controller)
+				time.Sleep(10 * time.Second)
+				if entered := gate.entered.Load(); entered != 1 {
+					t.Errorf("%d objects are counted after panics, want the one with unsaved results", entered)
+				}
+				mend()
+				w.writeErr = nil
+				time.Sleep(time.Minute)
+				if entered := gate.entered.Load(); entered != 0 {
+					t.Errorf("%d objects are counted after the results were stored", entered)
+				}
+				w.requireCalls("no handler is repeated", "c")
+			})
+		})
 	}
 }
 

@@ -2,7 +2,9 @@ module build.local/etcd
 
 go 1.26.0
 
-require go.etcd.io/etcd/server/v3 v3.6.16
+tool go.etcd.io/etcd/server/v3
+
+require go.etcd.io/etcd/server/v3 v3.6.16 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

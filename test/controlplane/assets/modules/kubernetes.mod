@@ -2,7 +2,13 @@ module build.local/kubernetes
 
 go 1.26.0
 
-require k8s.io/kubernetes v1.36.3
+tool (
+	k8s.io/kubernetes/cmd/kube-apiserver
+	k8s.io/kubernetes/cmd/kube-controller-manager
+	k8s.io/kubernetes/cmd/kubectl
+)
+
+require k8s.io/kubernetes v1.36.3 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect
