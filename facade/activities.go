@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -197,13 +196,13 @@ func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error
 	if a != nil {
 		of = a.cluster
 	}
-	return newConnectionInfo(connection.FromKubeconfig(of.Kubeconfig, of.Context))
+	return newConnectionInfo(credentials.FromKubeconfig(of.Kubeconfig, of.Context))
 }
 
 // LoginWithServiceAccount returns the credentials of the pod with priority 20; nil outside of a cluster. Kopf:
 // login_with_service_account.
 func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error) {
-	return newConnectionInfo(connection.FromServiceAccount())
+	return newConnectionInfo(credentials.FromServiceAccount())
 }
 
 // newConnectionInfo converts credentials to the exported type. Errors are permanent, because a retry would read the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -66,23 +64,36 @@ func (j *journal) requireLines(t *testing.T, lines ...string) {
 	}
 }
 
-// startInManager sets the operator up in a new manager and starts that manager. The returned function stops it.
-func startInManager(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func() error) {
+// managerOn returns a manager for the API server, without a log, with the changed options.
+func managerOn(t testing.TB, server http.RoundTripper, change ...func(o *ctrl.Options)) ctrl.Manager {
 	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
+	options := ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
 	}
+	for _, one := range change {
+		one(&options)
+	}
+	m, err := ctrl.NewManager(memapi.Config(server), options)
 	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// startInManager sets the operator up in a new manager and starts that manager. The returned function stops it.
+func startInManager(
+	t testing.TB, server http.RoundTripper, op *kopf.Operator, change ...func(o *ctrl.Options),
+) (stop func() error) {
+	t.Helper()
+	m := managerOn(t, server, change...)
+	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
 	return startManager(t, m)
 }
 
 // startManager starts a manager. The returned function stops it and returns the error of Start.
-func startManager(t *testing.T, m ctrl.Manager) (stop func() error) {
+func startManager(t testing.TB, m ctrl.Manager) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
 	done := make(chan struct{})
@@ -168,27 +179,6 @@ func TestStartupFailsAManager(t *testing.T) {
 				s.Settings.Queueing.WorkerLimit = -1
 				return nil
 			}, []string{"kopf.New, changed by OnStartup: Queueing.WorkerLimit: -1"},
-		},
-		"setting of a program": {
-			"the networking settings cannot change because the manager owns the connection",
-			func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.Networking.TrustEnv = true
-				return nil
-			}, []string{"changed by OnStartup: Networking.TrustEnv: it is for kopf.Main"},
-		},
-		"scheme": {
-			"the scheme cannot change because clients of the manager already use it",
-			func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
-				return nil
-			}, []string{"AddToScheme: OnStartup comes too late to change it"},
-		},
-		"log": {
-			"the log handler cannot change because the manager owns the log",
-			func(_ context.Context, s *kopf.Activity) error {
-				s.Settings.LogHandler = slog.DiscardHandler
-				return nil
-			}, []string{"LogHandler"},
 		},
 		"late handler": {
 			"a handler registered after the setup is an error", nil, []string{

@@ -12,10 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -60,17 +57,8 @@ func serveValidators(t testing.TB) http.Handler {
 	t.Helper()
 	api := memapi.New()
 	api.Install(widgetResource)
-	types := runtime.NewScheme()
-	if err := addWidgets(types); err != nil {
-		t.Fatal(err)
-	}
 	on := unstarted{webhook.NewServer(webhook.Options{})}
-	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
-		Scheme: types, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), WebhookServer: on,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := managerOn(t, api, func(o *ctrl.Options) { o.WebhookServer = on })
 	op := kopf.New("bench.example.org")
 	kopf.For(op, &Widget{}).Validate("size", func(_ context.Context, a *Admission) error {
 		if a.Object.Spec.Size > 100 {
@@ -81,11 +69,9 @@ func serveValidators(t testing.TB) http.Handler {
 	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
-	on.Register(handWrittenPath, admission.WithValidator(types, plainValidator{}))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- m.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	on.Register(handWrittenPath, admission.WithValidator(m.GetScheme(), plainValidator{}))
+	stop := startManager(t, m)
+	t.Cleanup(func() { _ = stop() })
 	for reviewed(on.WebhookMux(), facadePath) != http.StatusOK { // the operator still resolves the kind
 		time.Sleep(time.Millisecond)
 	}

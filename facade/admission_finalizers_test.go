@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -96,9 +93,7 @@ func TestFinalizerOnCreate(t *testing.T) {
 			"other finalizers of the object are kept", deletes, map[string]any{"object": withOthers}, "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				given := finalizerSettings
 				given.Namespaces = []string{"ns*"}
 				op := kopf.New("test.example.org", given)
@@ -116,100 +111,6 @@ func TestFinalizerOnCreate(t *testing.T) {
 				}
 				if status != http.StatusOK || !verdict.Allowed || string(verdict.Patch) != want {
 					t.Errorf("%s: got %d, %+v with %s, want %s", tc.reason, status, verdict, verdict.Patch, want)
-				}
-			})
-		})
-	}
-}
-
-// webhooks returns the admission of an API server that sends created widgets to the operator's webhook.
-func webhooks(t *testing.T, on *portlessServer) memapi.Admission {
-	return memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
-		metadata, _ := object["metadata"].(map[string]any)
-		if of.Plural != widgetResource.Plural || metadata["resourceVersion"] != nil {
-			return
-		}
-		status, verdict := on.post(t, finalizerPath, request(map[string]any{"object": object}))
-		if status != http.StatusOK {
-			return // the failure policy of the entry is Ignore
-		}
-		for key, value := range applyOperations(t, object, verdict.Patch)["metadata"].(map[string]any) {
-			if key == "finalizers" {
-				metadata[key] = value
-			}
-		}
-	}}
-}
-
-// writeRecorder records the methods of the write requests to widgets.
-type writeRecorder struct {
-	next    http.RoundTripper
-	mu      sync.Mutex
-	methods []string
-}
-
-func (w *writeRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.Contains(r.URL.Path, "/widgets") && r.Method != http.MethodGet {
-		w.mu.Lock()
-		w.methods = append(w.methods, r.Method)
-		w.mu.Unlock()
-	}
-	return w.next.RoundTrip(r)
-}
-
-// list returns the methods of the writes so far.
-func (w *writeRecorder) list() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.methods)
-}
-
-// TestFinalizerOnCreateSparesAWrite shows that the setting saves one write of a creation and does not change a
-// deletion.
-func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
-	for name, tc := range map[string]struct {
-		settings         kopf.Settings
-		creation, afters int
-	}{
-		"without": {kopf.Settings{}, 2, 1},
-		"with":    {finalizerSettings, 1, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
-				counted := &writeRecorder{next: server}
-				op := kopf.New("test.example.org", tc.settings)
-				widgets := kopf.For(op, &Widget{})
-				var mu sync.Mutex
-				var called []string
-				note := func(_ context.Context, c *Change) error {
-					mu.Lock()
-					defer mu.Unlock()
-					called = append(called, string(c.Reason))
-					return nil
-				}
-				widgets.OnCreate("made", note)
-				widgets.OnDelete("gone", note)
-				on, _, stop := operateServing(t, counted, op)
-				defer stop()
-				server.SetAdmission(webhooks(t, on))
-				time.Sleep(5 * time.Second)
-				createWidget(t, server)
-				time.Sleep(time.Minute)
-				if got := counted.list(); len(got) != tc.creation {
-					t.Errorf("the webhook saves one write of a creation: got %q, want %d writes", got, tc.creation)
-				}
-				server.Delete(widgetResource, "ns", "w1")
-				time.Sleep(time.Minute)
-				left := server.Object(widgetResource, "ns", "w1")
-				if got := counted.list(); len(got) != tc.creation+tc.afters || left != nil {
-					t.Errorf("a deletion takes one write and removes the object: got %q in all, %v", got, left)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if d := cmp.Diff([]string{"create", "delete"}, called); d != "" {
-					t.Errorf("each change handler is called once: -want, +got:\n%s", d)
 				}
 			})
 		})
@@ -274,35 +175,6 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 			t.Errorf("the exit removes all entries: got %q", got)
 		}
 	})
-}
-
-// TestFinalizerOnCreateIsOptional shows that no webhook is served without the setting or without handlers that need
-// the finalizer.
-func TestFinalizerOnCreateIsOptional(t *testing.T) {
-	for name, tc := range map[string]struct {
-		settings kopf.Settings
-		register func(w kopf.Selection[*Widget])
-	}{
-		"off": {kopf.Settings{}, func(w kopf.Selection[*Widget]) { w.OnDelete("gone", succeed) }},
-		"no handler": {finalizerSettings, func(w kopf.Selection[*Widget]) {
-			w.OnCreate("made", succeed)
-			w.OnDelete("gone", succeed, kopf.Optional())
-			poll := func(context.Context, *kopf.Task[*Widget]) error { return nil }
-			w.Timer("poll", time.Minute, poll, kopf.Optional())
-		}},
-	} {
-		op := kopf.New("test.example.org", tc.settings)
-		tc.register(kopf.For(op, &Widget{}))
-		plan, err := kopf.Plan(op, newScheme(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range plan {
-			if slices.Contains(one.Handler.Operations, string(admissionregistrationv1.Create)) {
-				t.Errorf("%s: no webhook is served: got %+v", name, one.Handler)
-			}
-		}
-	}
 }
 
 // TestFinalizerOnCreateMistakes shows that FinalizerOnCreate is an error with AsKopf, and that a handler must not

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,9 +61,7 @@ func TestAdmissionDoesNotWaitForLabels(t *testing.T) {
 			"with AsKopf, a review calls the handler if namespaces cannot be listed", asKopf, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				server.Put(allNamespaces, map[string]any{"metadata": map[string]any{"name": "other"}})
 				config := memapi.Config(server)
 				config.Wrap(func(next http.RoundTripper) http.RoundTripper {

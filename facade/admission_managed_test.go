@@ -13,12 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -73,24 +71,24 @@ type clusterProgram struct {
 func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterProgram {
 	t.Helper()
 	p := clusterProgram{&certificateServer{portlessServer: &portlessServer{http.NewServeMux()}}, api, nil}
-	m, err := ctrl.NewManager(memapi.Config(api), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		WebhookServer: p.certificateServer,
-	})
-	if err == nil {
-		err = kopf.StartUp(t.Context(), op)
-	}
+	p.stop = startAsProgram(t, api, op, func(o *ctrl.Options) { o.WebhookServer = p.certificateServer })
+	return p
+}
+
+// startAsProgram starts an operator in a manager as Main does.
+func startAsProgram(
+	t *testing.T, server http.RoundTripper, op *kopf.Operator, change ...func(o *ctrl.Options),
+) (stop func() error) {
+	t.Helper()
+	m := managerOn(t, server, change...)
+	err := kopf.StartUp(t.Context(), op)
 	if err == nil {
 		err = kopf.SetUpAsProgram(op, m)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Start(ctx) }()
-	p.stop = func() error { cancel(); return <-ended }
-	return p
+	return startManager(t, m)
 }
 
 // newAdmissionAPI returns an API server with the resources that admission needs, but without widgets.

@@ -139,10 +139,7 @@ func TestLabelsOfAdmission(t *testing.T) {
 	} {
 		op := kopf.New("test.example.org")
 		narrow(kopf.For(op, &Widget{})).Validate("fn", registerAdmission)
-		plan, err := kopf.Plan(op, newScheme(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := planOf(t, op)
 		if d := cmp.Diff(want, fmt.Sprint(plan[0].Handler.Labels)); d != "" {
 			t.Errorf("the label filters become the selector: -want, +got:\n%s", d)
 		}
@@ -156,10 +153,7 @@ func TestOptionsOfAdmission(t *testing.T) {
 	widgets.Validate("plain", registerAdmission)
 	widgets.Mutate("all", registerAdmission, kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(),
 		kopf.Subresource("*"))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	got := []string{}
 	for _, one := range plan {
 		h := one.Handler

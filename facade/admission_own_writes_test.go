@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,9 +89,7 @@ func TestOwnWebhookAdmitsOwnWrites(t *testing.T) {
 		"own formats": {kopf.Settings{}, "/test.example.org/validate/guard"}, "AsKopf": {asKopf, "/guard"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				api := &identityTransport{next: server, status: http.StatusCreated}
 				op := kopf.New("test.example.org", tc.settings)
 				widgets := kopf.For(op, &Widget{})
@@ -145,9 +142,7 @@ func TestOwnWebhookAdmitsOwnWrites(t *testing.T) {
 // delay.
 func TestUnknownOperatorUser(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusServiceUnavailable} {
-		synctest.Test(t, func(t *testing.T) {
-			server := memapi.New()
-			server.Install(widgetResource)
+		onWidgets(t, func(t *testing.T, server *memapi.Server) {
 			api := &identityTransport{next: server, status: status}
 			op := kopf.New("test.example.org")
 			kopf.For(op, &Widget{}).Validate("guard", func(context.Context, *Admission) error {

@@ -150,13 +150,6 @@ func widgetsOnly() *memapi.Server {
 	return api
 }
 
-// TestSelfSignedUnderMain shows that a program serves admission with a certificate that the dumped CA signs.
-func TestSelfSignedUnderMain(t *testing.T) {
-	dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
-	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{SelfSigned: true, Port: port, DumpCA: dump})
-	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trustCAFile(dump))
-}
-
 // TestExtraHostsAndTLSOptsUnderMain shows that the certificate is also valid for the extra hosts and that TLSOpts
 // apply.
 func TestExtraHostsAndTLSOptsUnderMain(t *testing.T) {

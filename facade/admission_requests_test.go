@@ -49,16 +49,6 @@ func TestAdmission(t *testing.T) {
 		"dry run": {"a dry run calls the handler with DryRun set", request(map[string]any{"dryRun": true}), nil, &seen{
 			Owner: "ann", DryRun: true, Operation: "CREATE", Diff: 1,
 		}},
-		"its operation": {
-			"a request for a selected operation calls the handler",
-			request(nil), []kopf.Option{kopf.Operations("CREATE")}, &seen{
-				Owner: "ann", Operation: "CREATE", Diff: 1,
-			}},
-		"another operation": {
-			"a request for another operation does not call the handler", request(nil), []kopf.Option{
-				kopf.Operations("UPDATE", "DELETE"),
-			}, nil,
-		},
 		"status": {
 			"a status request calls a handler of the status",
 			request(map[string]any{"subResource": "status"}), []kopf.Option{
@@ -68,19 +58,6 @@ func TestAdmission(t *testing.T) {
 		"not the status": {
 			"a status request does not call a handler of the object",
 			request(map[string]any{"subResource": "status"}), nil, nil,
-		},
-		"not the whole": {
-			"a request for the object does not call a handler of the status",
-			request(nil), []kopf.Option{kopf.Subresource("status")}, nil,
-		},
-		"any, the whole": {
-			"the subresource * includes the object itself", request(nil), []kopf.Option{kopf.Subresource("*")}, &seen{
-				Owner: "ann", Operation: "CREATE", Diff: 1,
-			}},
-		"any, the status": {
-			"the subresource * includes the status",
-			request(map[string]any{"subResource": "status"}), []kopf.Option{kopf.Subresource("*")},
-			&seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
 		},
 		"a value": {
 			"a matching value filter calls the handler",

@@ -9,14 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -76,34 +73,22 @@ func operateServing(
 ) (on *portlessServer, ready *checkedManager, stop func()) {
 	t.Helper()
 	on = &portlessServer{http.NewServeMux()}
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		WebhookServer: on,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready = newCheckedManager(m)
+	ready = newCheckedManager(managerOn(t, server, func(o *ctrl.Options) { o.WebhookServer = on }))
 	if err := op.SetupWithManager(ready); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := m.Start(ctx); err != nil {
+	end := startManager(t, ready)
+	return on, ready, func() {
+		if err := end(); err != nil {
 			t.Errorf("the manager: %v", err)
 		}
-	}()
-	return on, ready, func() { cancel(); <-done }
+	}
 }
 
 // TestAdmissionIsServed shows that an operator with only admission handlers serves them at its own paths and does
 // not watch their kinds.
 func TestAdmissionIsServed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		lists := &countedPath{next: server, path: "/widgets"}
 		op := kopf.New("test.example.org")
 		widgets := kopf.For(op, &Widget{})
@@ -135,9 +120,7 @@ func TestAdmissionIsServed(t *testing.T) {
 // TestAdmissionPathsAsKopf shows that the root path calls all handlers and that an unknown id is an error
 // (D-admission-root), and that a denial also denies with IgnoreFailures (K-ignore-failures).
 func TestAdmissionPathsAsKopf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := memapi.New()
-		api.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, api *memapi.Server) {
 		op := kopf.New("test.example.org", kopf.AsKopf())
 		widgets := kopf.For(op, &Widget{})
 		var calls []string
@@ -181,9 +164,7 @@ func TestAdmissionWaits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				object := body(map[string]any{"owner": "ann"})
 				server.Put(widgetResource, object)
 				op := kopf.New("test.example.org")

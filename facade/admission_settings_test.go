@@ -7,29 +7,12 @@ import (
 	"testing"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
-
-// TestAdmissionSettingsMistakes shows that the set-up reports invalid admission settings with the name of the
-// field.
-func TestAdmissionSettingsMistakes(t *testing.T) {
-	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
-		Managed: "Shared!", SelfSigned: true, Port: 70000,
-	}})
-	_, err := kopf.Plan(op, newScheme(t))
-	for _, want := range []string{
-		`Admission.Managed: "Shared!" cannot be`, "Admission.Managed: it is not known where", "Admission.Port: 70000",
-	} {
-		if err == nil || !strings.Contains(err.Error(), "kopf.New: "+want) {
-			t.Errorf("each invalid setting is an error: want %q, got %v", want, err)
-		}
-	}
-}
 
 // TestAdmissionServer shows which admission settings are errors in a program and in a manager of the project. A
 // program creates its webhook server; a manager already has one.
@@ -43,9 +26,6 @@ func TestAdmissionServer(t *testing.T) {
 		"none": {
 			"a program needs a certificate, a manager has a server", kopf.AdmissionSettings{},
 			"Admission: there are handlers of admission, and no certificate", "",
-		},
-		"Service": {
-			"a Service is enough, as the certificate is in a Secret", kopf.AdmissionSettings{Service: "a/b"}, "", "",
 		},
 		"self-signed": {
 			"SelfSigned is for programs only", kopf.AdmissionSettings{SelfSigned: true},
@@ -75,10 +55,6 @@ func TestAdmissionServer(t *testing.T) {
 		"server": {
 			"Server is for programs only", kopf.AdmissionSettings{Server: &portlessServer{}},
 			"", "Admission.Server: it is for kopf.Main",
-		},
-		"no client CA": {
-			"a missing file of client CAs is an error", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
-			"Admission.ClientCA: reading", "Admission.SelfSigned",
 		},
 		"no CA bundle": {
 			"a missing CA file is an error", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},
@@ -127,12 +103,7 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 		has:                                      "has a certificate already",
 		&portlessServer{mux: http.NewServeMux()}: "cannot be given a certificate",
 	} {
-		m, err := ctrl.NewManager(memapi.Config(memapi.New()), ctrl.Options{
-			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: on,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := managerOn(t, memapi.New(), func(o *ctrl.Options) { o.WebhookServer = on })
 		op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 			Service: "a/b", Secret: "a/c",
 		}})

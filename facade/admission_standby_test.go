@@ -9,9 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -45,21 +43,12 @@ func TestAdmissionOnStandby(t *testing.T) {
 		widgets.Validate("owner", func(context.Context, *Admission) error {
 			return kopf.Deny(403, "ann has %d, bob has %d", len(owners.Get("owner-ann")), len(owners.Get("owner-bob")))
 		})
-		m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-			WebhookServer: on, LeaderElection: true, LeaderElectionID: "l",
-			LeaderElectionResourceLockInterface: &foreignLock{},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ready := newCheckedManager(m)
+		ready := newCheckedManager(managerOn(t, server, electingBy(&foreignLock{}),
+			func(o *ctrl.Options) { o.WebhookServer = on }))
 		if err := op.SetupWithManager(ready); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- m.Start(ctx) }()
+		stop := startManager(t, ready)
 		want := func(when string, status int, message string) {
 			t.Helper()
 			got, verdict := on.post(t, "/test.example.org/validate/owner", request(nil))
@@ -79,8 +68,7 @@ func TestAdmissionOnStandby(t *testing.T) {
 		want("after a change of the object", 200, "ann has 0, bob has 1")
 		time.Sleep(24 * time.Hour)
 		want("a day later", 200, "ann has 0, bob has 1")
-		cancel()
-		if err := <-ended; err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 		if created.Load() != 0 || started.Load() != 1 || cleaned.Load() != 1 {

@@ -248,22 +248,6 @@ func TestOneIDForBothTypes(t *testing.T) {
 	}
 }
 
-// TestMutateUntyped shows that a mutating handler can change an object without a Go type.
-func TestMutateUntyped(t *testing.T) {
-	op := kopf.New("test.example.org")
-	kopf.ForResource(op, "widgets").Mutate("fn", func(_ context.Context, a *RawAdmission) error {
-		if err := kopf.SetField(a.Object, "spec.size", 3); err != nil {
-			return err
-		}
-		return kopf.RemoveField(a.Object, "spec.unknown")
-	})
-	asked := request(nil)
-	want := `[{"op":"add","path":"/spec/size","value":3},{"op":"remove","path":"/spec/unknown"}]`
-	if got := string(verdictOf(t.Context(), t, op, asked).Patch); got != want {
-		t.Errorf("the patch has the changes of the untyped object: got %s, want %s", got, want)
-	}
-}
-
 // TestDenials shows how the error of a handler becomes the message and the code of the response.
 func TestDenials(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "owners"}, "ann")

@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -130,7 +129,7 @@ var subresourceKinds = map[string]string{
 }
 
 // fieldRequirements returns the requirement of InField and Value. Without a pattern, the field must be present.
-func fieldRequirements(field diff.Path, chosen []option) []requirements.Requirement {
+func fieldRequirements(field diff.Path, chosen []option) []handlers.Requirement {
 	if field == nil {
 		return nil
 	}
@@ -142,7 +141,7 @@ func fieldRequirements(field diff.Path, chosen []option) []requirements.Requirem
 		}
 	}
 	if requirement := fieldRequirement(field, pattern, equals); requirement != nil {
-		return []requirements.Requirement{*requirement}
+		return []handlers.Requirement{*requirement}
 	}
 	return nil
 }

@@ -28,10 +28,7 @@ func TestInitialDelayThatPanics(t *testing.T) {
 	kopf.For(op, &Widget{}).Daemon("d", succeedTask, kopf.InitialDelay(func(*unstructured.Unstructured) time.Duration {
 		panic("no delay")
 	}))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	if _, err := plan[0].Handler.Background.InitialDelay(nil); err == nil || err.Error() != "panic: no delay" {
 		t.Errorf("a panic of the delay function is returned as an error: got %v", err)
 	}
@@ -51,10 +48,7 @@ func TestBackgroundOptions(t *testing.T) {
 			return time.Duration(len(o.GetName()))
 		}),
 		kopf.InField("spec.owner"))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	want := []handlers.BackgroundOptions{
 		{
 			Daemon:        true,

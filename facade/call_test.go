@@ -194,10 +194,7 @@ func TestFiltersKnowTheKind(t *testing.T) {
 		got = c.Resource()
 		return c.Latest().Name == "w1"
 	}))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	_, ok, err := plan[0].Handler.MatchesObject(t.Context(), &cause.Cause{Object: jsontext.NewFromValue(body(nil))})
 	if !ok || err != nil || got.Kind != "Widget" || got.Group != "example.org" || got.Version != "v1" {
 		t.Errorf("a filter gets the resource and the object: got %+v, %v, error %v", got, ok, err)

@@ -10,11 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -144,62 +142,6 @@ func TestOldIsNeverNil(t *testing.T) {
 			t.Error(a.Outcome.Err)
 		}
 	})
-}
-
-// TestHandlersGetCopies shows that handlers cannot change the working copy, which later handlers get, or the cause,
-// which belongs to the engine.
-func TestHandlersGetCopies(t *testing.T) {
-	spec := map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}
-	old := map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
-	want, wantOld := body(
-		map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}},
-	),
-		map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
-	typed := newCreationOperator(func(_ context.Context, c *Change) error {
-		c.Object.Spec.Extra["a"], c.Old.Spec.Extra["a"] = "x", "x"
-		c.Object.Spec.Parts[0].Name = "x"
-		return nil
-	})
-	raw := kopf.New("raw.example.org")
-	kopf.ForResource(raw, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
-		for _, o := range []*unstructured.Unstructured{c.Object, c.Old} {
-			if err := unstructured.SetNestedField(o.Object, "x", "spec", "extra", "a"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for name, op := range map[string]*kopf.Operator{"typed": typed, "unstructured": raw} {
-		t.Run(name, func(t *testing.T) {
-			a := call(t, op, body(spec), old)
-			if a.Outcome.Err != nil {
-				t.Fatal(a.Outcome.Err)
-			}
-			if d := cmp.Diff(want, a.Call.Object); d != "" {
-				t.Errorf("the handler does not change the working copy\n-want, +got:\n%s", d)
-			}
-			if d := cmp.Diff(wantOld, a.Call.Cause.Old); d != "" {
-				t.Errorf("the handler does not change the old essence\n-want, +got:\n%s", d)
-			}
-		})
-	}
-}
-
-// TestEvents shows that events of the handler are posted.
-func TestEvents(t *testing.T) {
-	got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
-		c.Info("Provisioned", "100% done")
-		c.Warn("Slow", "it took a while")
-		c.Event("Debug", "Detail", "")
-		return nil
-	})
-	want := []facadetest.Posted{
-		{Type: "Normal", Reason: "Provisioned", Message: "100% done"},
-		{Type: "Warning", Reason: "Slow", Message: "it took a while"}, {Type: "Debug", Reason: "Detail"},
-	}
-	if d := cmp.Diff(want, got.Events); d != "" {
-		t.Errorf("the events of the handler are posted: -want, +got:\n%s", d)
-	}
 }
 
 // TestFlush shows that an error of Flush names the object and the handler.

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,7 +26,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
 // readers registers handlers of several families, which call read with their clients.
@@ -53,9 +52,7 @@ func readers(op *kopf.Operator, read func(id string, cached client.Client, live 
 // TestClientsOfAManager shows that in a project's manager, Client is the client of the manager, which reads from its
 // cache, and APIReader reads live.
 func TestClientsOfAManager(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		connection := server.Connect()
 		server.Put(configMaps, map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "a", "uid": "1"}})
 		op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})
@@ -223,7 +220,7 @@ func TestConnectionOfMain(t *testing.T) {
 				t.Errorf("%s: the settings did not reach the manager: %+v", c.reason, got)
 			}
 			own := c.settings
-			want := connection.Configuration{
+			want := credentials.Configuration{
 				ConnectTimeout:      cmp.Or(own.Networking.ConnectTimeout, 30*time.Second),
 				WatchConnectTimeout: own.Watching.ConnectTimeout, TrustEnv: own.Networking.TrustEnv,
 			}

@@ -110,7 +110,7 @@ func (op *Operator) storedThings() (draining.StoredState, error) {
 // checkCluster makes the checks of the command preflight, with the permissions of the configuration. The namespace is
 // that of the operator's pods; empty if it is not known.
 func (op *Operator) checkCluster(
-	ctx context.Context, given commandline.RunFlags, config *rest.Config, namespace string,
+	ctx context.Context, given serving.RunFlags, config *rest.Config, namespace string,
 ) (clusterneeds.CheckReport, error) {
 	runnableOperator{op}.Apply(given)
 	described, err := op.describeForPreflight(namespace)
@@ -138,7 +138,7 @@ func (op *Operator) describeForPreflight(namespace string) (clusterneeds.CheckIn
 // generateManifests returns the manifests of the operator, for the command manifests. It calls cluster for the
 // connection only if a kind is neither in Kubernetes itself nor among the CRDs of the user.
 func (op *Operator) generateManifests(
-	ctx context.Context, given commandline.RunFlags, o manifests.Options, cluster func() (*rest.Config, error),
+	ctx context.Context, given serving.RunFlags, o manifests.Options, cluster func() (*rest.Config, error),
 ) (files []manifests.File, hints []string, err error) {
 	runnableOperator{op}.Apply(given)
 	needed, of, printed, err := op.describeForManifests(given, o)
@@ -175,7 +175,7 @@ func (op *Operator) generateManifests(
 
 // describeForManifests returns the operator as its permissions, its manifests and its webhook configurations need it.
 func (op *Operator) describeForManifests(
-	given commandline.RunFlags, o manifests.Options,
+	given serving.RunFlags, o manifests.Options,
 ) (needed clusterneeds.PermissionInput, of manifests.ManifestInput, printed reviews.PrintedReviews, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
@@ -214,11 +214,11 @@ func (op *Operator) describeForManifests(
 }
 
 // needsArguments returns the flags that change what the operator needs, except those with their defaults.
-func needsArguments(given commandline.RunFlags) (args []string) {
+func needsArguments(given serving.RunFlags) (args []string) {
 	if name := given.Peering.Name; name != "" {
 		args = append(args, "--peering="+name)
 	}
-	if mode := given.Election.Mode; mode != commandline.ElectAuto {
+	if mode := given.Election.Mode; mode != serving.ElectAuto {
 		args = append(args, "--leader-elect="+mode)
 	}
 	if id := given.Election.ID; id != "" {
@@ -234,7 +234,7 @@ func needsArguments(given commandline.RunFlags) (args []string) {
 }
 
 // scopeArguments returns the flags that select the served namespaces as the settings and the flags of this command do.
-func scopeArguments(given commandline.RunFlags, served []string) (args []string) {
+func scopeArguments(given serving.RunFlags, served []string) (args []string) {
 	switch {
 	case len(served) == 0:
 		return []string{"--all-namespaces"}

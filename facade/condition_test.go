@@ -88,12 +88,6 @@ func TestInvalidOwnConditions(t *testing.T) {
 		"type": {"a condition type with a blank is an error", nil, func(c *dynamicChange) {
 			c.Condition("Is up", metav1.ConditionTrue, "Up", "")
 		}, text(`type "Is up"`)},
-		"status": {
-			"a lower-case status is an error", nil, func(c *dynamicChange) { c.Condition("Up", "true", "Up", "") },
-			text(`status "true"`)},
-		"reason": {"a reason with blanks is an error", nil, func(c *dynamicChange) {
-			c.Condition("Up", metav1.ConditionTrue, "it is up", "")
-		}, text(`reason "it is up"`)},
 		"one of the framework's": {"a condition type of the framework is an error", nil, func(c *dynamicChange) {
 			c.Condition("Ready", metav1.ConditionTrue, "Up", "")
 		}, text(`type "Ready": it reports on the handlers`)},

@@ -1,7 +1,6 @@
 package kopf_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,8 +11,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -87,21 +84,9 @@ func (e conditionFixture) runAs(name string, register func(s kopf.Selection[*kop
 // serve starts an operator in a manager and waits until it is idle.
 func (e conditionFixture) serve(op *kopf.Operator, way *memapi.Connection, log *lines) (stop func()) {
 	e.t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
-		Scheme: newScheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"},
-		Logger: funcr.New(log.add, funcr.Options{}),
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
-	}
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(e.t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = m.Start(ctx) }()
+	stop = operate(e.t, way, op, funcr.New(log.add, funcr.Options{}))
 	e.settle()
-	return func() { cancel(); <-done }
+	return stop
 }
 
 func (e conditionFixture) apiVersion() string {

@@ -25,49 +25,6 @@ func resize(size int64) func(house map[string]any) {
 	return func(house map[string]any) { house["spec"] = map[string]any{"size": size} }
 }
 
-// TestConditionsOfFailures shows that a permanent failure stays in the conditions through a restart and through
-// changes that do not call the failed handler, until all handlers succeed.
-func TestConditionsOfFailures(t *testing.T) {
-	withConditionFixture(t, nil, func(e conditionFixture) {
-		register := func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.OnResume("look", func(context.Context, *dynamicChange) error { return nil })
-			s.On("provision", []kopf.Reason{kopf.ReasonCreate}, func(context.Context, *dynamicChange) error {
-				return kopf.Permanent(errors.New("no such region"))
-			})
-			s.OnField("resize", "spec.size", func(_ context.Context, c *dynamicChange) error {
-				if c.Reason == kopf.ReasonUpdate && kopf.GetFieldOr(c.Object, "spec.size", int64(0)) == 2 {
-					return kopf.Temporary(errors.New("later"), time.Hour)
-				}
-				return nil
-			})
-		}
-		way, _, stop := e.run(register)
-		e.createHouse(map[string]any{"size": int64(1)})
-		failed := `@1: handler "provision" failed permanently: no such region`
-		e.expect("at first", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 1 of 1")
-		stop()
-		writes(way)
-
-		way, _, stop = e.run(register)
-		defer stop()
-		if d := cmp.Diff([]string(nil), writes(way)); d != "" {
-			t.Errorf("writes at the restart: -want, +got:\n%s", d)
-		}
-		e.edit(resize(2))
-		e.expect("while the change is retried",
-			`Ready=False Retrying@2: handler "resize/spec.size", attempt 1: later`,
-			`Stalled=False FailedBefore@2: handler "provision" failed permanently: no such region`,
-			`Reconciling=True Retrying@2: handler "resize/spec.size", attempt 1: later`, "observed 2 of 2")
-		e.edit(resize(1))
-		failed = `@3: handler "provision" failed permanently: no such region`
-		e.expect("after the change was taken back", "Ready=False Failed"+failed, "Stalled=True Failed"+failed,
-			"observed 3 of 3")
-		e.edit(resize(3))
-		e.expect("after a change", "Ready=True Succeeded@4: all handlers have succeeded", "observed 4 of 4")
-	})
-}
-
 // TestConditionsFollowEveryGeneration shows that a generation for which no handler is called is observed too, with
 // one write.
 func TestConditionsFollowEveryGeneration(t *testing.T) {
@@ -75,18 +32,6 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 		reason   string
 		register func(s kopf.Selection[*kopf.Unstructured])
 	}{
-		"another field": {"a change that calls no handler is observed", func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { return nil })
-		}},
-		"declined": {
-			"an object that leaves the filters of all handlers is observed",
-			func(s kopf.Selection[*kopf.Unstructured]) {
-				s.Conditions()
-				s.When(func(_ context.Context, house *kopf.Unstructured) bool {
-					return kopf.GetFieldOr(house, "spec.size", int64(0)) < 2
-				}).OnCreate("small", func(context.Context, *dynamicChange) error { return nil })
-			}},
 		"only events": {
 			"a change of an object with event handlers only is observed", func(s kopf.Selection[*kopf.Unstructured]) {
 				s.Conditions()

@@ -36,11 +36,6 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 		"nothing in the status": {"each new outcome costs one write of the status", func(s houseSel) {
 			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
-		"several handlers": {"several handlers of a pass share one write of the status", func(s houseSel) {
-			for _, id := range []string{"a", "b", "c"} {
-				s.On(id, nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
-			}
-		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
 		"sub-handlers": {"sub-handlers of a pass share one write of the status", func(s houseSel) {
 			s.On("do", nonDeleteReasons[:2], func(ctx context.Context, c *dynamicChange) error {
 				for _, id := range []string{"a", "b"} {
@@ -49,23 +44,12 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 				return c.RunSubs(ctx)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
-		"a permanent failure": {"a permanent failure costs one write of the status", func(s houseSel) {
-			s.On("do", nonDeleteReasons[:2], func(context.Context, *dynamicChange) error {
-				return kopf.Permanent(errors.New("no"))
-			})
-		}, kopf.PersistenceSettings{}, [6]int{1, 0, 0, 1, 0, 0}},
 		"a status of the handler's": {"conditions share the write of the handler's own status", func(s houseSel) {
 			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error {
 				at := time.Now().Unix()
 				c.Patch(func(house *kopf.Unstructured) {
 					_ = unstructured.SetNestedField(house.Object, at, "status", "at")
 				})
-				return failTwice(c)
-			})
-		}, kopf.PersistenceSettings{}, [6]int{}},
-		"a condition of the handler's": {"conditions share the write of the handler's own condition", func(s houseSel) {
-			s.On("do", nonDeleteReasons[:2], func(_ context.Context, c *dynamicChange) error {
-				c.Condition("Size", "True", "Known", time.Now().String())
 				return failTwice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},

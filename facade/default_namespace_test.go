@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -53,9 +52,7 @@ func zone(name string) map[string]any {
 // TestDefaultNamespaceOfCredentials shows that events about cluster-scoped objects go to the namespace of the
 // credentials, which can change with the next login.
 func TestDefaultNamespaceOfCredentials(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		server.Install(zones)
 		g, logins := &guard{server: server, token: "1"}, 0
 		namespaces := []string{"first", "second", ""}
@@ -93,9 +90,7 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 // TestDefaultNamespaceInManager shows that a manager of the project posts all events about cluster-scoped objects
 // to the namespace "default".
 func TestDefaultNamespaceInManager(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		server.Install(zones)
 		op := kopf.New("test.example.org")
 		registerAnnouncers(op)

@@ -3,7 +3,6 @@ package kopf_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -13,9 +12,7 @@ import (
 // TestDeletionOfWhatDoesNotDecode shows that an object that does not fit its Go type, for example after a change of
 // the type, can be deleted: the delete handler gets the fields that decode.
 func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		op := kopf.New("test.example.org")
 		widgets := kopf.For(op, &Widget{})
 		var created, deleted []string

@@ -39,8 +39,7 @@ type ensureFixture struct {
 // withEnsureFixture calls the function on virtual time.
 func withEnsureFixture(t *testing.T, play func(h ensureFixture)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		api := memapi.New()
+	onServer(t, func(t *testing.T, api *memapi.Server) {
 		api.Install(houses)
 		people, err := memapi.NewClient(api, houses, settings, clusterNamespaces)
 		if err != nil {

@@ -9,11 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // TestTemporaryAndPermanentErrors shows that temporary and permanent errors decide about retries, also if they are
@@ -28,46 +26,33 @@ func TestTemporaryAndPermanentErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
-		policy handlers.Policy
 		want   verdict
 	}{
 		"ordinary": {"an ordinary error is retried after the default backoff",
-			base, handlers.Policy{}, verdict{false, ptr.To(time.Minute), "base"}},
+			base, verdict{false, ptr.To(time.Minute), "base"}},
 		"temporary": {"a temporary error is retried after its own delay",
-			kopf.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr.To(5 * time.Second), "base"}},
-		"temporary in permanent mode": {"the permanent mode does not change a temporary error",
-			kopf.Temporary(base, time.Second), handlers.Policy{Errors: handlers.ErrorsPermanent},
-			verdict{false, ptr.To(time.Second), "base"}},
+			kopf.Temporary(base, 5*time.Second), verdict{false, ptr.To(5 * time.Second), "base"}},
 		"temporary at once": {"a temporary error without a delay is retried immediately",
-			kopf.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr.To(time.Duration(0)), "base"}},
+			kopf.Temporary(base, 0), verdict{false, ptr.To(time.Duration(0)), "base"}},
 		"temporary wrapped": {"a wrapped temporary error is temporary",
 			fmt.Errorf("more: %w", kopf.Temporary(base, time.Second)),
-			handlers.Policy{}, verdict{false, ptr.To(time.Second), "more: base"}},
+			verdict{false, ptr.To(time.Second), "more: base"}},
 		"temporary without a reason": {"Temporary(nil) is an error that is retried",
-			kopf.Temporary(nil, time.Second), handlers.Policy{},
+			kopf.Temporary(nil, time.Second),
 			verdict{false, ptr.To(time.Second), "no reason is given: the error was nil"}},
-		"temporary with format": {"a temporary error keeps the text of its error",
-			kopf.Temporary(fmt.Errorf("volume %d: %w", 7, base), 5*time.Second), handlers.Policy{},
-			verdict{false, ptr.To(5 * time.Second), "volume 7: base"}},
 		"temporary without a unit": {"a delay without a unit becomes one second",
-			kopf.Temporary(base, 30), handlers.Policy{}, verdict{false, ptr.To(time.Second), "base"}},
-		"permanent with format": {"a permanent error keeps the text of its error",
-			kopf.Permanent(
-				fmt.Errorf("volume %d: %w", 7, base),
-			), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
+			kopf.Temporary(base, 30), verdict{false, ptr.To(time.Second), "base"}},
 		"permanent": {"a permanent error is not retried",
-			kopf.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
-		"permanent in ignoring mode": {"the ignoring mode does not change a permanent error",
-			kopf.Permanent(base), handlers.Policy{Errors: handlers.ErrorsIgnored}, verdict{true, nil, "base"}},
+			kopf.Permanent(base), verdict{true, nil, "base"}},
 		"permanent wrapped and joined": {"a permanent error is found in wrapped and joined errors",
 			errors.Join(errors.New("other"), fmt.Errorf("more: %w", kopf.Permanent(base))),
-			handlers.Policy{}, verdict{true, nil, "other\nmore: base"}},
+			verdict{true, nil, "other\nmore: base"}},
 		"permanent without a reason": {"Permanent(nil) is an error that is not retried",
-			kopf.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given: the error was nil"}},
+			kopf.Permanent(nil), verdict{true, nil, "no reason is given: the error was nil"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := execution.Limits{ID: "fn", Policy: c.policy}.OutcomeOf(c.err)
+			o := execution.Limits{ID: "fn"}.OutcomeOf(c.err)
 			if d := cmp.Diff(c.want, verdict{o.Final, o.Delay, o.Err.Error()}); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
@@ -80,68 +65,6 @@ func TestTemporaryAndPermanentErrors(t *testing.T) {
 		if !errors.Is(err, base) {
 			t.Errorf("%T does not unwrap to its error", err)
 		}
-	}
-}
-
-// customError is an error type of a user that declares its delay and permanence by methods.
-type customError struct {
-	delay     time.Duration
-	permanent bool
-}
-
-func (j customError) Error() string             { return "judged" }
-func (j customError) RetryAfter() time.Duration { return j.delay }
-func (j customError) Permanent() bool           { return j.permanent }
-
-// TestErrorClassification shows that errors are classified as permanent, temporary or ordinary.
-func TestErrorClassification(t *testing.T) {
-	base := errors.New("base")
-	cases := map[string]struct {
-		reason    string
-		err       error
-		permanent bool
-		delay     time.Duration
-		temporary bool
-	}{
-		"nil":      {"nil is neither permanent nor temporary", nil, false, 0, false},
-		"ordinary": {"an ordinary error is neither permanent nor temporary", base, false, 0, false},
-		"temporary": {
-			"a wrapped temporary error is temporary",
-			fmt.Errorf("x: %w", kopf.Temporary(base, time.Minute)), false, time.Minute, true},
-		"at once":  {"a negative delay counts as zero", kopf.Temporary(base, -time.Minute), false, 0, true},
-		"unitless": {"a delay without a unit becomes one second", kopf.Temporary(base, 30), false, time.Second, true},
-		"permanent": {
-			"a wrapped permanent error is permanent", fmt.Errorf("x: %w", kopf.Permanent(base)), true, 0, false},
-		"terminal": {
-			"a terminal error of controller-runtime is permanent", reconcile.TerminalError(base), true, 0, false},
-		"own": {
-			"an error type with the method RetryAfter is temporary",
-			customError{delay: time.Minute}, false, time.Minute, true},
-		"own both": {"an error that is both counts as permanent", customError{time.Minute, true}, true, 0, false},
-		"allowed": {
-			"a temporary error that wraps a permanent one is temporary",
-			kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
-		"forbidden": {
-			"a permanent error that wraps a temporary one is permanent",
-			kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
-		"joined": {"joined errors are permanent if one of them is",
-			errors.Join(kopf.Temporary(base, time.Minute), kopf.Permanent(base)), true, 0, false},
-		"subs": {"the error of pending sub-handlers is temporary",
-			&execution.PendingError{Delay: time.Minute}, false, time.Minute, true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			delay, temporary := execution.RetryAfter(tc.err)
-			delay = max(delay, 0)
-			if execution.IsPermanent(tc.err) != tc.permanent || delay != tc.delay || temporary != tc.temporary {
-				t.Errorf("%s: permanent %t, delay %s, temporary %t",
-					tc.reason, execution.IsPermanent(tc.err), delay, temporary)
-			}
-			o := execution.Limits{}.OutcomeOf(tc.err)
-			if tc.err != nil && o.Final != tc.permanent || temporary && ptr.Deref(o.Delay, 0) != delay {
-				t.Errorf("%s: the engine decides differently: %+v", tc.reason, o)
-			}
-		})
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -82,9 +81,7 @@ type floodCounts struct{ maxEvents, updated, attempts int64 }
 // flood runs an operator with a failing handler for some minutes.
 func flood(t *testing.T, objects int, settings kopf.PostingSettings, message func(retry int) string) (f floodCounts) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		for i := range objects {
 			object := body(map[string]any{"size": int64(1)})
 			metadata := object["metadata"].(map[string]any)

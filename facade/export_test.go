@@ -9,9 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -29,7 +30,7 @@ func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(n
 func Connect(op *Operator, c client.Client) { op.clients = op.newClientSet(c, c) }
 
 // ConnectionOf returns the connection settings of a program of the operator.
-func ConnectionOf(op *Operator) connection.Configuration {
+func ConnectionOf(op *Operator) credentials.Configuration {
 	return op.settings.connectionSettings()
 }
 
@@ -61,8 +62,8 @@ func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, tru
 // ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
 // that is in use is not an error.
 func ExplainAt(op *Operator, address string, optional bool) {
-	inspection := commandline.Inspection{Address: address, Optional: optional}
-	runnableOperator{op}.Apply(commandline.RunFlags{Inspection: inspection})
+	inspection := serving.Inspection{Address: address, Optional: optional}
+	runnableOperator{op}.Apply(serving.RunFlags{Inspection: inspection})
 }
 
 // StoredThings describes everything that the operator stores in a cluster.

@@ -35,10 +35,7 @@ func TestFieldIDs(t *testing.T) {
 	w.OnField("c", "spec.extra.anything", succeed)
 	w.OnField("d", "status", succeed)
 	w.OnUpdate("e", succeed, kopf.InField("spec.weight.inside"), kopf.OldValue(kopf.Absent))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	var got []string
 	for _, r := range plan {
 		got = append(got, r.Handler.ID)
@@ -101,10 +98,7 @@ func TestFieldValues(t *testing.T) {
 func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).OnUpdate("u", succeed)
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	sub := (&handlers.Handler{ID: "s", Field: diff.Path{"spec", "size"}}).AsSubHandler(plan[0].Handler)
 	spec := func(size, weight int64) map[string]any {
 		return map[string]any{"spec": map[string]any{"size": size, "weight": weight}}
@@ -131,10 +125,7 @@ func TestOldValuesOfSeveralReasons(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).On("a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, succeed,
 		kopf.InField("spec.size"), kopf.OldValue(1))
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	if create, update := plan[0].Handler, plan[1].Handler; create.From != nil || update.From == nil ||
 		create.ID != "a/spec.size" || update.ID != create.ID {
 		t.Errorf("OldValue applies to updates only, InField to both: got %+v, %+v", create, update)

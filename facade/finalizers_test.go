@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,8 +23,7 @@ func runFinalizers(
 	t *testing.T, register func(s kopf.Selection[*router], server *memapi.Server), play func(server *memapi.Server),
 ) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		server.Install(routers)
 		server.Put(routers, map[string]any{"metadata": map[string]any{
 			"namespace": "ns", "name": "r1", "uid": "r1", "finalizers": []any{"other.example.org/hold"},

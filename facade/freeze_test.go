@@ -1,9 +1,7 @@
 package kopf_test
 
 import (
-	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -81,33 +79,6 @@ func TestFreezeAndResume(t *testing.T) {
 		})
 		if code != 0 || byHand != strings.HasPrefix(args, "freeze") {
 			t.Errorf("%s: exit code %d, records %v: %s", args, code, status, errs)
-		}
-	}
-}
-
-// TestFreezeWithoutPermission shows that the commands fail with the error of the API server if the user may not write
-// the peering object.
-func TestFreezeWithoutPermission(t *testing.T) {
-	kind := memapi.Resource{
-		Group: "kopf.dev", Version: "v1", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings",
-	}
-	server := memapi.New()
-	server.Install(kind)
-	server.Put(kind, map[string]any{"metadata": map[string]any{"name": "team"}})
-	connection := server.Connect()
-	connection.Before = func(_ context.Context, r memapi.Request) error {
-		if strings.Contains(r.Path, kind.Plural) {
-			return memapi.NewRefusal(http.StatusForbidden)
-		}
-		return nil
-	}
-	kubeconfig := serve(t, connection)
-	for _, args := range []string{"freeze -A -P team -t 60", "resume -A -P team"} {
-		command, _, _ := strings.Cut(args, " ")
-		want := "Error: " + command + ` of peering "team": `
-		code, _, errs := execute(t, newWidgetOperator(), append(strings.Fields(args), "--kubeconfig", kubeconfig)...)
-		if code != 1 || !strings.Contains(errs, want) || !strings.Contains(strings.ToLower(errs), "forbidden") {
-			t.Errorf("%s: exit code %d, want 1, and %q in: %s", args, code, want, errs)
 		}
 	}
 }

@@ -40,10 +40,7 @@ func TestNewIndex(t *testing.T) {
 			}
 			return map[string]int{w.Spec.Owner: len(w.Name)}, nil
 		})
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	h := plan[0].Handler
 	play := func(uid, owner string) (keep bool, err error) {
 		entries, keep, err := h.Index.Call(
@@ -109,10 +106,7 @@ func TestIndexLookupAllocations(t *testing.T) {
 		func(_ context.Context, w *Widget) (map[string]string, error) {
 			return map[string]string{w.Spec.Owner: w.Name}, nil
 		})
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	for _, uid := range []types.UID{"u1", "u2", "u3"} {
 		plan[0].Handler.Index.Store.ReplaceEntries(uid, map[any]any{"me": "name"})
 	}
@@ -145,10 +139,7 @@ func lookup[V any](t *testing.T, value V) (got V) {
 		kopf.For(op, &Widget{}), "i",
 		func(context.Context, *Widget) (map[string]V, error) { return map[string]V{"k": value}, nil },
 	)
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	h := plan[0].Handler
 	what := &cause.Cause{Object: jsontext.NewFromValue(body(nil))}
 	entries, _, err := h.Index.Call(t.Context(), &handlers.Invocation{Handler: h, Cause: what, Object: what.Body()})
@@ -233,10 +224,7 @@ func TestIndexIterators(t *testing.T) {
 	op := kopf.New("test.example.org")
 	index := kopf.NewIndex(kopf.For(op, &Widget{}), "i",
 		func(context.Context, *Widget) (map[string]int, error) { return nil, nil })
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	held := plan[0].Handler.Index.Store
 	for range index.All() {
 		t.Error("an empty index must not have anything to iterate over")

@@ -14,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -159,24 +157,12 @@ func (v *tamperer) tamper(values ...any) {
 // operate runs the operator until stop is called.
 func operate(t *testing.T, server http.RoundTripper, op *kopf.Operator, log logr.Logger) (stop func()) {
 	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: log,
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := m.Start(ctx); err != nil {
+	end := startInManager(t, server, op, func(o *ctrl.Options) { o.Logger = log })
+	return func() {
+		if err := end(); err != nil {
 			t.Errorf("the manager: %v", err)
 		}
-	}()
-	return func() { cancel(); <-done }
+	}
 }
 
 func (v *tamperer) edit(patch string) {

@@ -11,13 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -189,22 +187,16 @@ func newElectingManager(
 	t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator,
 ) ctrl.Manager {
 	t.Helper()
-	m := newEmptyManager(t, server, lock)
+	m := managerOn(t, server, electingBy(lock))
 	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// newEmptyManager returns a manager with leader election and without an operator.
-func newEmptyManager(t *testing.T, server http.RoundTripper, lock resourcelock.Interface) ctrl.Manager {
-	t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
-		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		LeaderElection: true, LeaderElectionID: "l", LeaderElectionResourceLockInterface: lock,
-	})
-	if err != nil {
-		t.Fatal(err)
+// electingBy returns options with leader election by the lock.
+func electingBy(lock resourcelock.Interface) func(o *ctrl.Options) {
+	return func(o *ctrl.Options) {
+		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionResourceLockInterface = true, "l", lock
 	}
-	return m
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +17,7 @@ import (
 // TestLoginThatTakesLong shows that a login can take longer than the engine waits for its writes. These are repeated
 // without another call of a handler, and requests of handlers wait for the login.
 func TestLoginThatTakesLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		g, called, logins := &guard{server: server, token: "1"}, &calls{}, 0
 		op := newWidgetOperator()
 		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
@@ -78,9 +75,7 @@ func TestLoginThatTakesLong(t *testing.T) {
 func TestExitDuringLaterLogin(t *testing.T) {
 	for name, hangs := range map[string]bool{"obeying": false, "hanging": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				g, logins := &guard{server: server, token: "1"}, 0
 				op := newWidgetOperator()
 				op.OnLogin("token", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {

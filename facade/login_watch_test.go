@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,9 +68,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				way, called, logins := &watchCutter{server: server}, &calls{}, 0
 				g := &guard{server: way, token: "1"}
 				op := kopf.New("test.example.org", kopf.Settings{

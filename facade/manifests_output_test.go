@@ -33,7 +33,7 @@ func filesBelow(t *testing.T, folder string) (files []string) {
 // TestFormerManifestsAreRemoved shows that a folder has the files of the last run and those of the user.
 func TestFormerManifestsAreRemoved(t *testing.T) {
 	withoutCluster(t)
-	folder, elsewhere, full := t.TempDir(), t.TempDir(), kubeconfigOf(t, widgetsOnly())
+	folder, elsewhere, full := t.TempDir(), t.TempDir(), serve(t, widgetsOnly())
 	with := printing(kopf.AdmissionSettings{Service: "test-system/webhook", CertificateDir: "/certificate"})
 	without := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(without, &Widget{}).OnCreate("fn", succeed)

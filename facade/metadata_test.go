@@ -104,9 +104,7 @@ func TestWatchingMetadata(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				meter := &trafficMeter{next: server, path: "/widgets"}
 				op := kopf.New("test.example.org")
 				tc.register(op)
@@ -124,9 +122,7 @@ func TestWatchingMetadata(t *testing.T) {
 // TestHandlersOfMetadata shows that handlers of metadata see the real kind, can change metadata, and transfer a
 // fraction of the bytes.
 func TestHandlersOfMetadata(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		content := map[string]any{"owner": strings.Repeat("x", 2000)}
 		const count = 50
 		for i := range count {
@@ -181,9 +177,7 @@ func TestHandlersOfMetadata(t *testing.T) {
 // TestFinalizersAndMetadata shows that a finalizer that the operator added earlier is removed, although its handlers
 // see only metadata.
 func TestFinalizersAndMetadata(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		left := body(map[string]any{"size": int64(1)})
 		metadata, _ := left["metadata"].(map[string]any)
 		metadata["finalizers"] = []any{"test.example.org/finalizer", "other.example.org/stays"}

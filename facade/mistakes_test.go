@@ -267,11 +267,11 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	kopf.NewIndex(kopf.For(op, &Widget{}), "fn", func(context.Context, *Widget) (map[string]int, error) {
 		return nil, kopf.Temporary(nil, 5)
 	})
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
+	plan := planOf(t, op)
+	var (
+		lines []string
+		err   error
+	)
 	h := plan[0].Handler
 	for range 2 {
 		_, _, err = h.Index.Call(withLogLines(t.Context(), &lines), &handlers.Invocation{Handler: h, Object: body(nil)})

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
@@ -128,7 +128,7 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 		case <-timer.C:
 		}
 		op.registry.Lock()
-		described, err := op.preflightOf(plan, connection.PodNamespace())
+		described, err := op.preflightOf(plan, credentials.PodNamespace())
 		op.registry.Unlock()
 		if err != nil {
 			return nil //nolint:nilerr // a storage that fails is reported with its objects

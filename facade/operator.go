@@ -14,11 +14,11 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
@@ -35,7 +35,7 @@ type Operator struct {
 	userSettings Settings // as the user passed them, with changes by flags and by the startup
 
 	journal  *journal.Journal // nil unless explanations or the console are served
-	flags    commandline.RunFlags
+	flags    serving.RunFlags
 	settings resolvedSettings // as of the last plan
 
 	startupSettings *Settings // the copy that startup handlers may change
@@ -54,9 +54,10 @@ type Operator struct {
 	managerFunctions []func(ctrl.Manager) error // functions of WithManager
 	needs            []rbacv1.PolicyRule        // declared by Needs
 
-	// attemptObserver and embedded are arguments of Run. observed comes from the test kit, and may be nil.
+	// These are arguments of Run. attemptObserver comes from the test kit, and may be nil.
 	attemptObserver handlers.AttemptObserver
-	runSettings     program.ResolvedRunSettings
+	runLog          logr.Logger
+	runMetrics      prometheus.Registerer // nil is that of controller-runtime
 
 	health    *health.Health // the engine reports its state to it
 	ready     chan struct{}  // closed when the operator is at work; see Ready
@@ -115,15 +116,15 @@ func validateName(name string) error {
 func (op *Operator) namedLogger() logr.Logger {
 	log := logf.Log
 	if op.coordination.Embedded {
-		log = op.runSettings.Log
+		log = op.runLog
 	}
 	return log.WithName(op.name)
 }
 
 // metricsRegistry returns the registry of Run, or that of controller-runtime.
 func (op *Operator) metricsRegistry() prometheus.Registerer {
-	if op.runSettings.Metrics != nil {
-		return op.runSettings.Metrics
+	if op.runMetrics != nil {
+		return op.runMetrics
 	}
 	return metrics.Registry
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,9 +23,7 @@ func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 		"AsKopf":  {[]kopf.Settings{kopf.AsKopf()}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				op := kopf.New("test.example.org", tc.settings...)
 				var got []string
 				widgets := kopf.For(op, &Widget{})

@@ -48,23 +48,6 @@ func TestOwnLoops(t *testing.T) {
 		handlers string
 		field    string
 	}{
-		"SameValue": {"a handler that writes the same value with each call does not loop",
-			func(s selection, called func()) {
-				s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-					called()
-					c.Patch(setNext("spec.at"))
-					return nil
-				})
-			}, 0, "", ""},
-		"Update": {"an update handler that writes another value with each call is slowed down",
-			func(s selection, called func()) {
-				next := setNext("spec.at")
-				s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-					called()
-					c.Patch(next)
-					return nil
-				})
-			}, 1, "u", "spec.at"},
 		"Event": {"an event handler that changes the object is slowed down", func(s selection, called func()) {
 			next := setNext("status.at")
 			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {

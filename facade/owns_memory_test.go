@@ -1,7 +1,6 @@
 package kopf_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -89,58 +88,6 @@ func (h ensureFixture) createUnownedRoom(name, value string) {
 		h.t.Fatal(err)
 	}
 	h.settle()
-}
-
-// TestStrangersBecomeChildren shows that an object that becomes a child is reported whole, and that a former child is
-// reported as it was before.
-func TestStrangersBecomeChildren(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		var told childCalls
-		_, stop := h.run(func(s houseSel) {
-			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", told.recordEvent)
-		})
-		h.createHouseAndWait()
-		h.createUnownedRoom("bath", "1")
-		told.want(t, "an object without an owner is not reported")
-		reference := map[string]any{
-			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
-		}
-		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
-			room["metadata"].(map[string]any)["ownerReferences"] = []any{reference}
-		})
-		h.settle()
-		told.want(t, "an owner reference makes the object a child", "ADDED default/bath=1 of home")
-		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
-			delete(room["metadata"].(map[string]any), "ownerReferences")
-			room["data"] = map[string]any{"value": "2"}
-		})
-		h.settle()
-		told.want(t, "without the reference, the last state as a child is reported as deleted",
-			"DELETED default/bath=1 of home")
-		stop()
-	})
-}
-
-// TestOwnsSharesWholeObjectsWithIndices shows that indices of the kind get whole objects, including those without an
-// owner.
-func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		var byValue *kopf.Index[string, string]
-		_, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
-			s.Owns(&corev1.ConfigMap{})
-			byValue = kopf.NewIndex(kopf.For(op, &corev1.ConfigMap{}), "by-value", func(
-				_ context.Context, room *corev1.ConfigMap,
-			) (map[string]string, error) {
-				return map[string]string{room.Data["value"]: room.Name}, nil
-			})
-		})
-		h.createUnownedRoom("bath", "1")
-		if found := byValue.Get("1"); len(found) != 1 {
-			t.Errorf("the index has %q for the value, want the object without an owner", found)
-		}
-		stop()
-	})
 }
 
 // TestOnlyEnsured shows that with OnlyEnsured, the API server only sends children that Ensure has declared. Drift is

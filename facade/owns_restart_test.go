@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
@@ -67,10 +66,7 @@ func serviceOperator(events *childEvents) *kopf.Operator {
 func TestChildrenListedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, events := memapi.New(), &childEvents{}
-		people, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		people := clientOf(t, server)
 		first := facadetest.Start(t, serviceOperator(events), facadetest.Against(memapi.Config(server)))
 		first.Ready()
 		if err := people.Create(t.Context(), &corev1.ConfigMap{

@@ -2,7 +2,6 @@ package kopf_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -124,36 +123,6 @@ func TestOnChild(t *testing.T) {
 		h.changeRooms("bath=3")
 		told.want(t, "an update reports the deletion of a child that is not declared any more",
 			"DELETED other/attic=1 of home")
-		stop()
-	})
-}
-
-// TestOnChildFails shows that a failed child handler is retried, and that its patch of the owner is written.
-func TestOnChildFails(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		var told childCalls
-		fails := 2
-		_, stop := h.run(func(s houseSel) {
-			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", func(ctx context.Context, e *roomEvent) error {
-				_ = told.recordEvent(ctx, e)
-				if fails--; fails >= 0 {
-					return kopf.Temporary(errors.New("not yet"), time.Minute)
-				}
-				e.Patch(func(house *kopf.Unstructured) {
-					_ = unstructured.SetNestedField(house.Object, e.Child.Data["value"], "status", "seen")
-				})
-				return nil
-			}, kopf.Retries(5))
-		})
-		h.createHouseAndWait()
-		h.createOwnedRoom("guest", "1")
-		told.want(t, "a failed call is retried with the same event", "ADDED default/guest=1 of home",
-			"ADDED default/guest=1 of home",
-			"ADDED default/guest=1 of home")
-		if seen, _, _ := nested(h.house(), "status", "seen"); seen != "1" {
-			t.Errorf("the patch of the owner must be written: %q", seen)
-		}
 		stop()
 	})
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -145,16 +144,16 @@ func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 
 // fieldRequirement returns the requirement for a presence or a value; nil for functions, which the API server cannot
 // evaluate.
-func fieldRequirement(path diff.Path, pattern, equals any) *requirements.Requirement {
+func fieldRequirement(path diff.Path, pattern, equals any) *handlers.Requirement {
 	switch presence, _ := pattern.(Presence); {
 	case presence == Present:
-		return &requirements.Requirement{Path: path, Operator: selection.Exists}
+		return &handlers.Requirement{Path: path, Operator: selection.Exists}
 	case presence == Absent:
-		return &requirements.Requirement{Path: path, Operator: selection.DoesNotExist}
+		return &handlers.Requirement{Path: path, Operator: selection.DoesNotExist}
 	case equals == nil:
 		return nil
 	default:
-		return &requirements.Requirement{Path: path, Operator: selection.In, Values: []any{equals}}
+		return &handlers.Requirement{Path: path, Operator: selection.In, Values: []any{equals}}
 	}
 }
 
@@ -166,7 +165,7 @@ func (s Selection[T]) withMetadataFilter(method, name, key string, pattern any) 
 		s.kind.AddError(fmt.Errorf("%s(%q): %w", method, key, err))
 		return s
 	}
-	words := requirements.Criterion{
+	words := handlers.Criterion{
 		Text: fmt.Sprintf("%s(%q, %s)", method, key, patternText(pattern, pattern)),
 		Path: diff.Path{"metadata", name, key},
 	}

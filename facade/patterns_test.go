@@ -33,10 +33,7 @@ func TestPatternsOfValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org")
 			kopf.For(op, &Widget{}).OnField("fn", "spec.size", succeed, kopf.NewValue(tc.pattern))
-			plan, err := kopf.Plan(op, newScheme(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := planOf(t, op)
 			o := cause.Observation{New: map[string]any{"spec": tc.now}}
 			if tc.old != nil {
 				o.Old = map[string]any{"spec": tc.old}

@@ -2,16 +2,11 @@ package kopf_test
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -69,24 +64,12 @@ func (e *namespaceCluster) run(lag time.Duration) (stop func()) {
 		e.handled = append(e.handled, c.Object.Namespace)
 		return nil
 	})
-	m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(connection)), ctrl.Options{
-		Scheme: newScheme(e.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
-	}
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(e.t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := m.Start(ctx); err != nil {
+	end := startInManager(e.t, connection, op)
+	return func() {
+		if err := end(); err != nil {
 			e.t.Error(err)
 		}
-	}()
-	return func() { cancel(); <-done }
+	}
 }
 
 func (e *namespaceCluster) want(when string, handled ...string) {

@@ -3,17 +3,13 @@ package kopf_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -110,21 +106,10 @@ func (s *sharedPeering) records() map[string]any {
 // run runs the operator in a manager. With a lock, the manager uses it for leader election.
 func (s *sharedPeering) run(op *kopf.Operator, lock resourcelock.Interface) (stop func() error) {
 	s.t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(s.server)), ctrl.Options{
-		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		LeaderElection: lock != nil, LeaderElectionID: "l", LeaderElectionResourceLockInterface: lock,
-	})
-	if err == nil {
-		err = op.SetupWithManager(m)
+	if lock == nil {
+		return startInManager(s.t, s.server, op)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(s.t.Context())
-	var ended error
-	done := make(chan struct{})
-	go func() { defer close(done); ended = m.Start(ctx) }()
-	return func() error { cancel(); <-done; return ended }
+	return startInManager(s.t, s.server, op, electingBy(lock))
 }
 
 // TestPeersHandOver shows that of two operators with a named peering, the one with the higher priority takes over, and
@@ -228,31 +213,6 @@ func TestPeeringLock(t *testing.T) {
 	}
 }
 
-// TestEqualPeersByKopfsRules shows that by Kopf's rules, two operators of the same priority both pause.
-func TestEqualPeersByKopfsRules(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShared(t)
-		rules := func(settings *kopf.Settings) { settings.Peering.KopfRules = true }
-		a, b := s.run(s.operator("a", 0, rules), nil), s.run(s.operator("b", 0, rules), nil)
-		time.Sleep(10 * time.Second)
-		s.resize(2)
-		time.Sleep(10 * time.Minute)
-		s.mu.Lock()
-		if len(s.calls) > 1 {
-			t.Errorf("both operators must be paused: %v", s.calls)
-		}
-		s.mu.Unlock()
-		_ = a()
-		time.Sleep(20 * time.Second)
-		s.mu.Lock()
-		if n := len(s.calls); n == 0 || !strings.HasPrefix(s.calls[n-1], "b ") {
-			t.Errorf("the remaining operator must act: %v", s.calls)
-		}
-		s.mu.Unlock()
-		_ = b()
-	})
-}
-
 // TestAutomaticPeering shows that an operator in a project's manager does not have peers unless a peering is named, and
 // that a program of its own finds its peering by name: D-peering-alone, D-peering-name.
 func TestAutomaticPeering(t *testing.T) {
@@ -290,7 +250,7 @@ func TestAutomaticPeering(t *testing.T) {
 				if !c.program {
 					stop = s.run(op, nil)
 				} else {
-					stop = s.program(op)
+					stop = startAsProgram(t, s.server, op)
 				}
 				time.Sleep(time.Minute)
 				s.mu.Lock()
@@ -304,26 +264,4 @@ func TestAutomaticPeering(t *testing.T) {
 			})
 		})
 	}
-}
-
-// program runs the operator in the way of a program of its own.
-func (s *sharedPeering) program(op *kopf.Operator) (stop func() error) {
-	s.t.Helper()
-	m, err := ctrl.NewManager(memapi.Config(s.server), ctrl.Options{
-		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	if err == nil {
-		err = kopf.StartUp(s.t.Context(), op)
-	}
-	if err == nil {
-		err = kopf.SetUpAsProgram(op, m)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(s.t.Context())
-	var ended error
-	done := make(chan struct{})
-	go func() { defer close(done); ended = m.Start(ctx) }()
-	return func() error { cancel(); <-done; return ended }
 }

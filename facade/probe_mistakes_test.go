@@ -5,8 +5,6 @@ import (
 	"math"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -59,38 +57,5 @@ func TestMisbehavingProbes(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestCrowdAtTheEndpoint shows that concurrent requests to the endpoint share one call of each probe.
-func TestCrowdAtTheEndpoint(t *testing.T) {
-	withoutCluster(t)
-	url, letGo := reserveAddress(t)
-	op, calls, gate := newWidgetOperator(), &atomic.Int64{}, make(chan struct{})
-	op.OnProbe("slow", func(context.Context, *kopf.Activity) (any, error) {
-		calls.Add(1)
-		<-gate
-		return calls.Load(), nil
-	})
-	letGo()
-	_, end := runUntilURLAnswers(t, op, url+"/nothing", "--liveness", url)
-	defer end()
-	var crowd sync.WaitGroup
-	bodies := make(chan string, 1000)
-	for range cap(bodies) {
-		crowd.Go(func() { bodies <- get(t, url) })
-	}
-	for calls.Load() == 0 {
-		runtime.Gosched()
-	}
-	close(gate)
-	crowd.Wait()
-	for range cap(bodies) {
-		if body := <-bodies; body != `{"slow":1}` {
-			t.Errorf("all requests must get the result of the one call, got %q", body)
-		}
-	}
-	if n := calls.Load(); n != 1 {
-		t.Errorf("%d calls for all requests, want 1", n)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -19,8 +18,8 @@ import (
 )
 
 // asProcess returns the operator as a program, for the command line and for Run.
-func (op *Operator) asProcess() program.Process {
-	return program.Process{RunnableOperator: runnableOperator{op}, Name: op.name, Log: op.namedLogger}
+func (op *Operator) asProcess() serving.Process {
+	return serving.Process{RunnableOperator: runnableOperator{op}, Name: op.name, Log: op.namedLogger}
 }
 
 // runnableOperator is the part of an operator that its program uses. It keeps these methods out of the API of Operator.
@@ -51,7 +50,7 @@ func (p runnableOperator) Settings() (serving.ManagerSettings, error) {
 }
 
 // Apply takes over the flags, which override the settings.
-func (p runnableOperator) Apply(given commandline.RunFlags) {
+func (p runnableOperator) Apply(given serving.RunFlags) {
 	if !given.Inspection.IsOff() {
 		p.op.keepJournal()
 	}
@@ -116,7 +115,7 @@ func (op *Operator) planWithNewScheme() (*runtime.Scheme, []reconcilers.Registra
 }
 
 // applyFlags applies the flags of peering. A named peering becomes mandatory, as in Kopf, and overrides Standalone.
-func (p *PeeringSettings) applyFlags(given commandline.PeeringFlags) {
+func (p *PeeringSettings) applyFlags(given serving.PeeringFlags) {
 	if given.Name != "" {
 		p.Name, p.Mandatory, p.Standalone = given.Name, true, false
 	}

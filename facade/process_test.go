@@ -50,16 +50,6 @@ var programs = map[string]func(op *kopf.Operator){
 	"startup fails": func(op *kopf.Operator) {
 		op.OnStartup("a", func(context.Context, *kopf.Activity) error { return kopf.Permanent(fmt.Errorf("no pool")) })
 	},
-	"startup panics": func(op *kopf.Operator) {
-		op.OnStartup("a", func(context.Context, *kopf.Activity) error { panic("boo") },
-			kopf.Errors(kopf.ErrorsPermanent))
-	},
-	"startup is wrong": func(op *kopf.Operator) {
-		op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
-			s.Settings.Namespaces = []string{"Team_A"}
-			return nil
-		})
-	},
 	"serves": func(op *kopf.Operator) {
 		op.OnStartup("a", func(context.Context, *kopf.Activity) error {
 			time.Sleep(300 * time.Millisecond)
@@ -290,14 +280,6 @@ func TestProcesses(t *testing.T) {
 		"failing startup": {
 			reason: "the program ends with the error of a failed startup", program: "startup fails", code: 1,
 			want: []string{`startup: handler "a" failed: no pool`},
-		},
-		"panicking startup": {
-			reason: "a panic of a startup is an error, with its place in the log", program: "startup panics", code: 1,
-			want: []string{`startup: handler "a" failed: panic: boo`, "process_test.go"},
-		},
-		"wrong settings": {
-			reason: "settings that a startup changes are checked", program: "startup is wrong", code: 1,
-			want: []string{"kopf.New, changed by OnStartup: Namespaces", "Team_A"},
 		},
 		"startup": {
 			reason: "the cluster is only contacted after the startup", program: "serves", signals: 1, mayConnect: true,

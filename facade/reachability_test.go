@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,9 +33,7 @@ func (c cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestServerIsBack shows that an outage of the API server logs one line at its beginning and one at its end, for all
 // kinds together.
 func TestServerIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
 		config := memapi.Config(server)
 		var cut atomic.Bool
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return cuttableTransport{next, &cut} })

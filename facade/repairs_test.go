@@ -2,7 +2,6 @@ package kopf_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -16,35 +15,6 @@ func (h ensureFixture) runRepairing() (drain func() []string, stop func()) {
 		s.Owns(&corev1.ConfigMap{})
 	})
 	return func() []string { return writes(way) }, stop
-}
-
-// TestRepair shows that edited and deleted children are restored, each with one request.
-func TestRepair(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		drain, stop := h.runRepairing()
-		h.createHouseAndWait("bath=1", "other/attic=1")
-		drain()
-
-		h.editRoom("default", "bath", "2")
-		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "1" {
-			t.Errorf("the edited child has %q, want the declared value", got)
-		}
-		before := h.room("default", "bath").GetUID()
-		h.deleteRoom("default", "bath")
-		h.deleteRoom("other", "attic")
-		got := h.owner("default", "bath")
-		if got != h.house().GetUID() || h.room("default", "bath").GetUID() == before {
-			t.Errorf("the deleted child must be restored: owner %q", got)
-		}
-		if h.room("other", "attic") == nil {
-			t.Error("the deleted child in another namespace must be restored")
-		}
-		want := []string{"patch configmaps", "patch configmaps", "patch configmaps"}
-		if d := cmp.Diff(want, drain()); d != "" {
-			t.Errorf("the writes: -want, +got:\n%s", d)
-		}
-		stop()
-	})
 }
 
 // TestRepairLeavesOthersAlone shows that changes of undeclared fields by other clients are not drift, and cost at most
@@ -83,28 +53,6 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		h.deleteRoom("default", "bath") // as the garbage collector does
 		if h.room("default", "bath") != nil {
 			t.Error("a child of a deleted parent must not be restored")
-		}
-		stop()
-	})
-}
-
-// TestRepairBacksOff shows that an operator and a client that revert each other's writes do not run in a busy loop.
-func TestRepairBacksOff(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		drain, stop := h.runRepairing()
-		h.createHouseAndWait("bath=1")
-		drain()
-		edits := 0
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); time.Sleep(time.Second) {
-			if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got == "1" {
-				edits++
-				h.api.Edit(settings, "default", "bath", func(room map[string]any) {
-					room["data"] = map[string]any{"value": "2"}
-				})
-			}
-		}
-		if edits < 10 || edits > 30 {
-			t.Errorf("%d repairs in an hour, want about 20: with delays that double up to 5 minutes", edits)
 		}
 		stop()
 	})

@@ -114,10 +114,7 @@ func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	kopf.ForResourceFunc(
 		op, func(r kopf.Resource) bool { return r.Categories[0] == "all" },
 	).OnCreate("a", func(context.Context, *Raw) error { return nil })
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	podsBefore, nodesBefore := countLogged(`"resource"="/v1/pods"`), countLogged(`"resource"="/v1/nodes"`)
 	meant := *plan[0].Selector.Func
 	pod := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}

@@ -2,7 +2,9 @@ package kopf
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -12,12 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
@@ -42,7 +45,7 @@ func (op *Operator) Command() *cobra.Command {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
 	program := commandline.Program{
-		Name: op.name, Operator: op.asProcess(), Manifests: op.generateManifests, Stored: op.storedThings,
+		Process: op.asProcess(), Manifests: op.generateManifests, Stored: op.storedThings,
 		Preflight: op.checkCluster, Plan: op.planChanges,
 	}
 	if !op.isValid() {
@@ -74,6 +77,44 @@ type RunSettings struct {
 	Liveness string
 }
 
+// options returns the options of a run, or an error for settings that exclude each other. The default logger is the
+// handler of the settings, or else the logger of controller-runtime.
+func (s RunSettings) options(handler slog.Handler, logsIn bool) (o serving.RunOptions, err error) {
+	o = serving.RunOptions{
+		RunFlags: serving.RunFlags{
+			Inspection: serving.Inspection{Address: s.DebugBindAddress, Console: s.Console, Profiling: s.Profiling},
+			Metrics:    serving.Metrics{BindAddress: s.MetricsBindAddress},
+
+			HealthProbeBindAddress: s.HealthProbeBindAddress,
+			Cluster:                serving.ClusterConfig{Kubeconfig: s.Kubeconfig, Context: s.Context},
+		},
+		ManagerLog: s.Log, Config: s.Config, Embedded: true,
+	}
+	if part := o.Inspection.UnservedPart(); part != "" {
+		return o, fmt.Errorf("%s: it is served at the DebugBindAddress: set it", part)
+	}
+	// A Config contains the credentials, so every other way to find the cluster would be ignored.
+	if s.Config != nil && (s.Kubeconfig != "" || s.Context != "" || logsIn) {
+		return o, errors.New("the Config says which cluster, so there must be neither Kubeconfig, nor Context, nor " +
+			"OnLogin: give one of them")
+	}
+	switch {
+	case s.Log.GetSink() != nil:
+	case handler != nil:
+		// An explicit logger wins over the handler of the settings.
+		o.ManagerLog = logr.FromSlogHandler(handler)
+	default:
+		o.ManagerLog = logf.Log
+	}
+	if s.Liveness == "" {
+		return o, nil
+	}
+	if o.Liveness, err = serving.ParseLivenessAddress(s.Liveness); err != nil {
+		return o, fmt.Errorf("Liveness: %w", err) //nolint:staticcheck // the text begins with the name of a field
+	}
+	return o, nil
+}
+
 // Run runs the operator until the context ends, like [Main] without a command line, signals and exit. Several operators
 // can run at once; each can run once. The end of the context is not an error. Errors are mistakes of registrations and
 // settings, and all that ends the operator by itself. See docs/embedding.md. Kopf: kopf.operator.
@@ -81,13 +122,13 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if !op.isValid() {
 		return errNoOperator
 	}
-	given, err := op.prepareRun(settings)
+	options, err := op.prepareRun(settings)
 	if err != nil {
 		return err
 	}
 	hooks := kit.HooksFromContext(ctx)
 	op.attemptObserver, op.reviews.InProcess = hooks.Observer, hooks.Webhooks
-	return op.asProcess().Run(ctx, given)
+	return op.asProcess().Run(ctx, options)
 }
 
 // Ready is closed after the startup, when all resources are listed and watched, all indices are filled, and the
@@ -100,28 +141,29 @@ func (op *Operator) Ready() <-chan struct{} {
 }
 
 // prepareRun takes over the settings of Run. It returns an error if the operator was run or set up before.
-func (op *Operator) prepareRun(all []RunSettings) (given program.ResolvedRunSettings, err error) {
+func (op *Operator) prepareRun(all []RunSettings) (options serving.RunOptions, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
+	var given RunSettings
 	switch {
 	case op.registry.Stage != registry.Registering || op.coordination.Embedded:
-		return given, fmt.Errorf("running operator %q: it was run or set up already: make another one with kopf.New",
+		return options, fmt.Errorf("running operator %q: it was run or set up already: make another one with kopf.New",
 			op.name)
 	case len(all) > 1:
-		return given, fmt.Errorf("running operator %q: %d RunSettings are given: set all fields in one of them",
+		return options, fmt.Errorf("running operator %q: %d RunSettings are given: set all fields in one of them",
 			op.name, len(all))
 	case op.userSettings.UltimateExitingTimeout != 0:
-		return given, fmt.Errorf("running operator %q: UltimateExitingTimeout: it is for kopf.Main; here, the "+
+		return options, fmt.Errorf("running operator %q: UltimateExitingTimeout: it is for kopf.Main; here, the "+
 			"process is the project's", op.name)
 	case len(all) == 1:
-		given = program.ResolvedRunSettings(all[0])
+		given = all[0]
 	}
-	if err := given.ResolveDefaults(op.userSettings.LogHandler,
-		op.registry.HasActivityHandlers(activities.Login)); err != nil {
-		return given, fmt.Errorf("running operator %q: %w", op.name, err)
+	options, err = given.options(op.userSettings.LogHandler, op.registry.HasActivityHandlers(activities.Login))
+	if err != nil {
+		return options, fmt.Errorf("running operator %q: %w", op.name, err)
 	}
-	op.coordination.Embedded, op.runSettings = true, given
-	return given, nil
+	op.coordination.Embedded, op.runLog, op.runMetrics = true, options.ManagerLog, given.Metrics
+	return options, nil
 }
 
 // ExplainHandler serves explanations on a server of the project, which must authenticate or listen on localhost. Call

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -78,10 +76,7 @@ func (g *recordingOperator) end() error { g.stop(); return <-g.err }
 
 func createNamed(t *testing.T, server *memapi.Server, name string) {
 	t.Helper()
-	user, err := client.New(memapi.Config(server), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := clientOf(t, server)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
 	}}
@@ -243,35 +238,3 @@ func TestRunOnce(t *testing.T) {
 		}
 	})
 }
-
-// TestRunBesideOneThatFails shows that an operator that fails, here with refused credentials, does not affect others.
-func TestRunBesideOneThatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		refusing := memapi.Config(server)
-		refusing.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
-		})
-		good, bad := newRecordingOperator("good.example.org"), newRecordingOperator("bad.example.org")
-		good.run(t, kopf.RunSettings{Config: memapi.Config(server)})
-		bad.run(t, kopf.RunSettings{Config: refusing})
-		if err := <-bad.err; err == nil || !strings.Contains(err.Error(), `operator "bad.example.org"`) {
-			t.Errorf("the error must name the operator that failed: got %v", err)
-		}
-		bad.stop()
-		createNamed(t, server, "a")
-		time.Sleep(time.Minute)
-		if err := good.end(); err != nil || good.did() != "startup a cleanup" {
-			t.Errorf("%v; did %q", err, good.did())
-		}
-		select {
-		case <-bad.op.Ready():
-			t.Error("the operator that failed must not be ready")
-		default:
-		}
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -24,7 +24,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -38,10 +37,10 @@ type Selection[T client.Object] struct {
 	kind     *registry.SelectedKind
 	codec    *codec.Codec[T]
 	filters  []handlers.Filter
-	criteria []requirements.Criterion // descriptions of the filters, one for each
-	labels   []labels.Requirement     // of the filters, as far as a label selector can express them
+	criteria []handlers.Criterion // descriptions of the filters, one for each
+	labels   []labels.Requirement // of the filters, as far as a label selector can express them
 
-	filterRequirements []requirements.Requirement // of the filters on other fields
+	filterRequirements []handlers.Requirement // of the filters on other fields
 	redactedPaths      []diff.Path
 	recheckNotifiers   []handlers.Notifier // indices that the filters read
 }
@@ -68,7 +67,7 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 		s.kind.AddError(errors.New("When: the function is nil: without a condition, leave When out"))
 		return s
 	}
-	return s.withFilter(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
+	return s.withFilter(handlers.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
 		object, err := s.codec.DecodeForFilter(c)
 		if err != nil {
 			return false, err
@@ -122,7 +121,7 @@ func fitsObjectSelector(r labels.Requirement) bool {
 func (s Selection[T]) withRequirements(name string, all labels.Requirements) Selection[T] {
 	s.filterRequirements = slices.Clip(s.filterRequirements)
 	for _, one := range all {
-		s.filterRequirements = append(s.filterRequirements, requirements.FromSelector(name, one))
+		s.filterRequirements = append(s.filterRequirements, handlers.RequirementFromSelector(name, one))
 	}
 	return s
 }
@@ -140,7 +139,7 @@ func (s Selection[T]) withSelectorFilter(
 		return s, nil
 	}
 	demanded, _ := selector.Requirements()
-	words := requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
+	words := handlers.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
 	return s.withFilter(words, filter(selector)), demanded
 }
 
@@ -155,7 +154,7 @@ func (s Selection[T]) labelSelector() labels.Selector {
 
 // withFilter returns the selection with one more filter. It clips the slices before it appends: otherwise, two
 // selections that are derived from one would write into the same array.
-func (s Selection[T]) withFilter(words requirements.Criterion, filter handlers.Filter) Selection[T] {
+func (s Selection[T]) withFilter(words handlers.Criterion, filter handlers.Filter) Selection[T] {
 	s.filters, s.criteria = append(slices.Clip(s.filters), filter), append(slices.Clip(s.criteria), words)
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,8 +74,7 @@ func TestHandlersThatDeleteTheirObject(t *testing.T) {
 		}, map[string]int{"see": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
+			onServer(t, func(t *testing.T, server *memapi.Server) {
 				kind := widgetResource
 				kind.StatusSubresource = true
 				server.Install(kind)

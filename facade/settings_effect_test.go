@@ -1,17 +1,13 @@
 package kopf_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,77 +83,4 @@ func eventsOf(t *testing.T, server *memapi.Server) []corev1.Event {
 		t.Fatal(err)
 	}
 	return events.Items
-}
-
-// TestPostingIsDisabled shows that Disabled posts no Kubernetes events. The scheme of the manager does not have their
-// type.
-func TestPostingIsDisabled(t *testing.T) {
-	for _, disabled := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			settings := kopf.Settings{Posting: kopf.PostingSettings{Disabled: disabled}}
-			seen := observeObjectLife(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
-				widgets.OnCreate("c", func(_ context.Context, c *Change) error {
-					called()
-					c.Info("Provisioned", "here it is")
-					return nil
-				})
-			})
-			want := map[bool][]string{false: {"Provisioned"}}[disabled]
-			if d := cmp.Diff(want, seen.posts); d != "" || len(seen.calls) != 1 {
-				t.Errorf("disabled: %t, %d calls; posted (-want, +got):\n%s", disabled, len(seen.calls), d)
-			}
-		})
-	}
-}
-
-// TestDefaultBackoff shows that failed handlers are retried with the default backoff.
-func TestDefaultBackoff(t *testing.T) {
-	for backoff, want := range map[time.Duration][]time.Duration{
-		0:                {0, time.Minute, 2 * time.Minute},
-		10 * time.Second: {0, 10 * time.Second, 20 * time.Second},
-		kopf.Immediately: {0, 0, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			settings := kopf.Settings{Execution: kopf.ExecutionSettings{DefaultBackoff: backoff}}
-			seen := observeObjectLife(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
-				widgets.OnCreate("c", func(_ context.Context, c *Change) error {
-					if called(); c.Retry < 2 {
-						return errors.New("not yet")
-					}
-					return nil
-				})
-			})
-			if d := cmp.Diff(want, seen.calls); d != "" {
-				t.Errorf("calls with a backoff of %s (-want, +got):\n%s", backoff, d)
-			}
-		})
-	}
-}
-
-// TestCancellationPolling shows how often a daemon that does not stop is logged.
-func TestCancellationPolling(t *testing.T) {
-	for polling, want := range map[time.Duration]int{0: 59, 10 * time.Minute: 5, kopf.Never: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			release := make(chan struct{})
-			time.AfterFunc(2*time.Hour+30*time.Second, func() { close(release) })
-			settings := kopf.Settings{Background: kopf.BackgroundSettings{CancellationPolling: polling}}
-			seen := observeObjectLife(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
-				widgets.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error {
-					called()
-					<-release // without regard to its context
-					return nil
-				})
-			})
-			told := 0
-			for _, line := range seen.lines {
-				if strings.Contains(line, "Handler does not stop") {
-					told++
-				}
-			}
-			if told != want || len(seen.calls) != 1 {
-				t.Errorf("polling %s: %d lines about the daemon, want %d; %d calls", polling, told, want,
-					len(seen.calls))
-			}
-		})
-	}
 }

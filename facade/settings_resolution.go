@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -124,7 +124,7 @@ func (s *Settings) resolveDurations() []error {
 		duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, kind.DefaultExitTimeout, Immediately),
 		duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
 		duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
-		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnectTimeout, Never),
+		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, credentials.DefaultConnectTimeout, Never),
 		duration("Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never),
 	)
 }
@@ -154,9 +154,9 @@ func (s *Settings) resolveDelays() []error {
 }
 
 // connectionSettings returns the settings for the connections of a program.
-func (s *resolvedSettings) connectionSettings() connection.Configuration {
+func (s *resolvedSettings) connectionSettings() credentials.Configuration {
 	own := s.values
-	return connection.Configuration{
+	return credentials.Configuration{
 		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
 		TrustEnv: own.Networking.TrustEnv,
 	}

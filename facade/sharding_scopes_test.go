@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,12 +56,8 @@ func (c *callsOfReplicas) take(want []string) (wrong []string, replicas int) {
 // are seldom in the same range. A handler waits for its child, and children are restored once. All replicas answer
 // reviews.
 func TestShardedScopes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		seen := &callsOfReplicas{calls: map[string]int{}, by: map[string][]string{}}
 		reviews := &callsOfReplicas{calls: map[string]int{}, by: map[string][]string{}}
 		start := func(name string) *facadetest.Runner {

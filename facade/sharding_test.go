@@ -2,7 +2,6 @@ package kopf_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -109,12 +107,8 @@ func startReplica(t *testing.T, server *memapi.Server, w *sharedWork, name strin
 
 // TestIndexByRange shows that an index has all objects, and one with ByRange those that the replica handles.
 func TestIndexByRange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		for n := range 30 {
 			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c-", n)}}
 			if err := c.Create(t.Context(), object); err != nil {
@@ -144,85 +138,11 @@ func TestIndexByRange(t *testing.T) {
 	})
 }
 
-// TestPeersOfSharedObjects shows that replicas that share the objects do not pause for each other as peers, and that
-// all of them pause for a peer of a higher priority.
-func TestPeersOfSharedObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShared(t)
-		var names []string
-		for n := range 20 {
-			name := fmt.Sprint("more-", n)
-			names = append(names, name)
-			s.server.Put(widgetResource, map[string]any{
-				"metadata": map[string]any{
-					"name": name, "namespace": "ns", "uid": fmt.Sprintf("%x", sha256.Sum256([]byte(name))),
-				},
-				"spec": map[string]any{"size": int64(1)},
-			})
-		}
-		w := newSharedWork(t)
-		start := func(identity string, priority int) {
-			op := kopf.New("test.example.org", kopf.Settings{
-				Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority},
-				Sharding: kopf.ShardingSettings{Shards: 4},
-			})
-			widgets := kopf.For(op, &Widget{})
-			handle := func(ctx context.Context, c *Change) error { return w.run(ctx, identity, c.Object.Name) }
-			widgets.OnCreate("create", handle)
-			widgets.OnUpdate("update", handle)
-			stop := s.run(op, nil)
-			t.Cleanup(func() {
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		start("a", 0)
-		start("b", 0)
-		time.Sleep(time.Minute)
-		shares, wrong := w.take(names)
-		if len(shares) != 2 || len(wrong) > 0 {
-			t.Errorf("objects by replica: %v; not handled once: %q; want some for each replica", shares, wrong)
-		}
-		s.addPeer(120)
-		time.Sleep(10 * time.Second)
-		for _, name := range names {
-			s.server.Edit(widgetResource, "ns", name, func(object map[string]any) {
-				object["spec"] = map[string]any{"size": int64(2)}
-			})
-		}
-		time.Sleep(time.Minute)
-		if shares, _ := w.take(names); len(shares) > 0 {
-			t.Errorf("handlers were called in the pause: %v", shares)
-		}
-		time.Sleep(2 * time.Minute)
-		if shares, wrong := w.take(names); len(shares) != 2 || len(wrong) > 0 {
-			t.Errorf("after the pause, objects by replica: %v; not handled once: %q", shares, wrong)
-		}
-		// The others pause, so this one must not keep to a share.
-		start("c", 10)
-		time.Sleep(time.Minute)
-		for _, name := range names {
-			s.server.Edit(widgetResource, "ns", name, func(object map[string]any) {
-				object["spec"] = map[string]any{"size": int64(3)}
-			})
-		}
-		time.Sleep(time.Minute)
-		if shares, wrong := w.take(names); len(shares) != 1 || shares["c"] != len(names) || len(wrong) > 0 {
-			t.Errorf("with a higher priority, c must handle all objects: %v; not handled once: %q", shares, wrong)
-		}
-	})
-}
-
 // TestMoveOfRunningHandlers shows that a handler of a range that moves has time to return after its context has ended,
 // before another replica calls a handler for the object.
 func TestMoveOfRunningHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		w := newSharedWork(t)
 		release := make(chan struct{})
 		defer close(release)
@@ -269,12 +189,8 @@ func TestMoveOfRunningHandlers(t *testing.T) {
 // TestOutageOfSharedObjects shows that the outcomes of handlers which could not be saved in an outage of the API server
 // are kept, although the ranges were closed, because no other replica has taken them.
 func TestOutageOfSharedObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		w := newSharedWork(t)
 		var isDown atomic.Bool
 		connection := server.Connect()
@@ -316,12 +232,8 @@ func TestOutageOfSharedObjects(t *testing.T) {
 // TestSharding shows that replicas share the objects fairly, that each object is handled once after joins, ends and
 // kills, and that a changed number of ranges waits until all replicas with the former one have ended.
 func TestSharding(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		c, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		c := clientOf(t, server)
 		var names []string
 		for n := range 60 {
 			names = append(names, fmt.Sprint("c-", n))

@@ -23,8 +23,7 @@ import (
 
 // TestRangeMetrics shows the metrics of replicas that share the objects, and that other operators do not have them.
 func TestRangeMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		start := func(name string, settings ...kopf.Settings) (*facadetest.Runner, func() map[string]float64) {
 			op, registry := kopf.New(name, settings...), prometheus.NewRegistry()
 			kopf.For(op, &corev1.ConfigMap{}).OnCreate("create",

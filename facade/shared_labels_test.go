@@ -251,9 +251,7 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				server.Install(widgetResource)
+			onWidgets(t, func(t *testing.T, server *memapi.Server) {
 				connection := server.Connect()
 				op := kopf.New("test.example.org")
 				tc.register(op, kopf.For(op, &Widget{}))
@@ -298,49 +296,5 @@ func TestSharedLabelsOfIndices(t *testing.T) {
 				t.Errorf("step %d, %s: -want, +got:\n%s", i, step.reason, d)
 			}
 		}
-	})
-}
-
-// TestTrafficOfSharedLabels shows that one object in ten takes a tenth of the traffic, and its metadata even less.
-func TestTrafficOfSharedLabels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		server.Install(widgetResource)
-		for i := range 200 {
-			server.Put(widgetResource, map[string]any{
-				"metadata": map[string]any{
-					"namespace": "ns", "name": fmt.Sprintf("w%03d", i), "uid": fmt.Sprint("uid-", i),
-					"labels": map[string]any{"share": fmt.Sprint(i % 10)},
-				},
-				"spec": map[string]any{"owner": strings.Repeat("x", 2000)},
-			})
-		}
-		traffic := func(name string, register func(op *kopf.Operator)) int64 {
-			meter := &trafficMeter{next: server, path: "/widgets"}
-			op := kopf.New(name + ".example.org")
-			register(op)
-			stop := operate(t, meter, op, logr.Discard())
-			time.Sleep(10 * time.Second)
-			stop()
-			return meter.bytes.Load()
-		}
-		handle := func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }
-		all := traffic("all", func(op *kopf.Operator) {
-			mine := func(_ context.Context, w *Widget) bool { return w.Labels["share"] == "3" }
-			kopf.For(op, &Widget{}).When(mine).OnEvent("a", handle)
-		})
-		shared := traffic("shared", func(op *kopf.Operator) {
-			kopf.For(op, &Widget{}).WithLabel("share", "3").OnEvent("a", handle)
-		})
-		bare := traffic("bare", func(op *kopf.Operator) {
-			kopf.For(op, widgetMetadata()).WithLabel("share", "3").OnEvent("a",
-				func(context.Context, *metadataEvent) error { return nil })
-		})
-		if shared > all/9 || bare > shared/4 {
-			t.Errorf("%d bytes for all, %d for a tenth, %d for its metadata; want at most a ninth and a quarter of it",
-				all, shared, bare)
-		}
-		t.Logf("200 objects with specs of 2000 bytes: %d bytes for all, %d for a tenth, %d for its metadata",
-			all, shared, bare)
 	})
 }

@@ -83,13 +83,11 @@ func TestReadyOnStandby(t *testing.T) {
 			}
 			return nil
 		})
-		m := newCheckedManager(newEmptyManager(t, server, lock))
+		m := newCheckedManager(managerOn(t, server, electingBy(lock)))
 		if err := op.SetupWithManager(m); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- m.Start(ctx) }()
+		stop := startManager(t, m)
 		want := func(when string, texts ...string) {
 			t.Helper()
 			got := strings.Join(failing(m.readyzChecks), "\n")
@@ -111,8 +109,7 @@ func TestReadyOnStandby(t *testing.T) {
 			"test.example.org/startup: the startup handlers have not succeeded yet")
 		time.Sleep(time.Hour)
 		want("the process leads after its startup")
-		cancel()
-		if err := <-ended; err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})

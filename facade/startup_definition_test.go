@@ -42,10 +42,7 @@ func TestDefinitionMadeAtStartup(t *testing.T) {
 			return nil
 		}
 		s.On("make", kopf.CreateUpdateResume(), note)
-		people, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		people := clientOf(t, server)
 		create := func(name string) {
 			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v2", "kind": "Mover"}}
 			o.SetNamespace("ns")

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -101,7 +101,7 @@ func setUncommonValue(t *testing.T, s *kopf.Settings, name string) {
 // the connection, and the resolved ones.
 type effectiveSettings struct {
 	engine     reconcilers.Options
-	connection connection.Configuration
+	connection credentials.Configuration
 	fields     map[string]string
 }
 

@@ -121,10 +121,7 @@ func TestStateIsReadOnce(t *testing.T) {
 	parts["c/part"] = 1
 	synctest.Test(t, func(t *testing.T) {
 		reads, server := &stateReads{counts: map[string]map[string]int{}}, memapi.New()
-		user, err := client.New(memapi.Config(server), client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		user := clientOf(t, server)
 		facadetest.Start(t, countedOperator(reads), facadetest.Against(memapi.Config(server))).Ready()
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "one"},

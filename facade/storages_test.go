@@ -247,10 +247,7 @@ func TestRedacted(t *testing.T) {
 		MatchingLabels("a=b").Redacted("spec.extra.token")
 	secret.OnCreate("a", succeed)
 	widgets.OnUpdate("b", succeed)
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	want := []diff.Path{
 		{"spec", "extra", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "extra", "token"},
 	}
@@ -261,7 +258,7 @@ func TestRedacted(t *testing.T) {
 		t.Error("a derived selection must not change the original one")
 	}
 	widgets.Redacted(`spec."a"b`, "").OnDelete("c", succeed)
-	if _, err = kopf.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
+	if _, err := kopf.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
 		t.Errorf("both invalid paths must be reported: %v", err)
 	}
 }

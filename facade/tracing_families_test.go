@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,8 +19,7 @@ import (
 
 // TestSpansOfFamilies shows that handlers of all families have spans, except for index functions.
 func TestSpansOfFamilies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		putMap(server, "one")
 		traces, recorder := tracer()
 		op, maps := tracedMaps(kopf.Settings{Tracing: traces})
@@ -104,8 +102,7 @@ func TestSpansOfAdmission(t *testing.T) {
 // TestSpansInSpans shows that the spans of sub-handlers are inside the attempts that call them, and the spans of
 // requests inside the spans of their senders.
 func TestSpansInSpans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		putMap(server, "one")
 		putMap(server, "other")
 		traces, recorder := tracer()

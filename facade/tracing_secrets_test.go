@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -57,8 +56,7 @@ func leaky[T client.Object](s kopf.Selection[T]) {
 // whatever handlers do with them.
 func TestNoValueIsInASpan(t *testing.T) {
 	secrets := memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		for _, kind := range []memapi.Resource{secrets, settings} {
 			server.Put(kind, map[string]any{
 				"metadata": map[string]any{

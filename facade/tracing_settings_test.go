@@ -51,38 +51,12 @@ func TestTracingSettings(t *testing.T) {
 	}
 }
 
-// TestStartupGivesProvider shows that in a program, a startup handler can set the provider, and that the handlers after
-// it are traced.
-func TestStartupGivesProvider(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		putMap(server, "one")
-		traces, recorder := tracer()
-		op, maps := tracedMaps(kopf.Settings{})
-		op.OnStartup("begin", func(_ context.Context, s *kopf.Activity) error {
-			s.Settings.Tracing = traces
-			return nil
-		})
-		maps.OnCreate("fn", func(ctx context.Context, c *tracedMap) error {
-			return c.Flush(ctx)
-		})
-		traceRun(t, server, op, time.Minute)
-		all := endedAttempts(recorder)
-		if len(all) != 1 || spanLine(all[0]) != "create, ConfigMap fn #0: success Unset" {
-			t.Errorf("want one span, of the creation: got %v", all)
-		}
-	})
-}
-
 // TestCostOfTraces shows that without a provider, attempts and requests cost as much as without traces.
 func TestCostOfTraces(t *testing.T) {
 	planned := func(traces kopf.TracingSettings) *handlers.Handler {
 		op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
 		kopf.For(op, &Widget{}).OnCreate("fn", succeed)
-		plan, err := kopf.Plan(op, newScheme(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := planOf(t, op)
 		return plan[0].Handler
 	}
 	least := func(h *handlers.Handler) (allocations float64) {

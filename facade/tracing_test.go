@@ -2,15 +2,12 @@ package kopf_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -83,49 +80,6 @@ func spanLine(span sdktrace.ReadOnlySpan) string {
 		spanAttribute(span, "error.type")))
 }
 
-// TestSpansOfAttempts shows that every attempt has a span with its outcome.
-func TestSpansOfAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		putMap(server, "one")
-		traces, recorder := tracer()
-		op, maps := tracedMaps(kopf.Settings{Tracing: traces})
-		maps.OnCreate("fine", func(context.Context, *tracedMap) error { return nil })
-		maps.OnCreate("later", func(_ context.Context, c *tracedMap) error {
-			if c.Retry == 0 {
-				return kopf.Temporary(fmt.Errorf("not yet"), time.Minute)
-			}
-			return nil
-		})
-		maps.OnCreate("never", func(context.Context, *tracedMap) error { return kopf.Permanent(fmt.Errorf("never")) })
-		maps.OnCreate("panics", func(context.Context, *tracedMap) error { panic("boo") }, kopf.Retries(1))
-		maps.OnCreate("whatever", func(context.Context, *tracedMap) error {
-			return errors.New("no matter")
-		}, kopf.Errors(kopf.ErrorsIgnored))
-		traceRun(t, server, op, time.Hour)
-		var got []string
-		for _, span := range endedAttempts(recorder) {
-			got = append(got, spanLine(span))
-			if spanAttribute(span, "kopf.operator") != "traced.example.org" ||
-				spanAttribute(span, "kopf.namespace") != "default" || spanAttribute(span, "kopf.name") != "one" ||
-				spanAttribute(span, "kopf.uid") == "" || spanAttribute(span, "kopf.kind") != "ConfigMap" {
-				t.Errorf("a span must name the operator and the object: %v", span.Attributes())
-			}
-		}
-		want := []string{
-			"create, ConfigMap fine #0: success Unset",
-			"create, ConfigMap later #0: retry Error *errors.errorString",
-			"create, ConfigMap never #0: failure Error *errors.errorString",
-			"create, ConfigMap panics #0: failure Error panic",
-			"create, ConfigMap whatever #0: ignored Unset",
-			"create, ConfigMap later #1: success Unset",
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("spans: -want, +got:\n%s", d)
-		}
-	})
-}
-
 // traceRetrying returns an operator whose handler succeeds at its last attempt.
 func traceRetrying(settings kopf.Settings, last int) *kopf.Operator {
 	op, maps := tracedMaps(settings)
@@ -152,84 +106,9 @@ func keptTrace(server *memapi.Server) string {
 	return ""
 }
 
-// TestTracesOverRestarts shows D-traceparent: the record on the object has the trace that the attempts of one change
-// share.
-func TestTracesOverRestarts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all runs it")
-	}
-	for name, tc := range map[string]struct {
-		reason   string
-		settings kopf.Settings
-		apart    bool
-		between  func(*memapi.Server)
-		traces   int
-	}{
-		"Joined": {"all attempts for one change are one trace", kopf.Settings{}, false, nil, 1},
-		"AsKopf": {"as Kopf, all attempts for one change are one trace, too", kopf.AsKopf(), false, nil, 1},
-		"Apart":  {"each attempt is a trace, with a link to the first one", kopf.Settings{}, true, nil, 4},
-		"Forged": {
-			"a malformed trace is ignored, and does not block the handler", kopf.Settings{}, false,
-			func(server *memapi.Server) {
-				trace := keptTrace(server)
-				server.Edit(settings, "default", "one", func(body map[string]any) {
-					metadata, _ := body["metadata"].(map[string]any)
-					annotations, _ := metadata["annotations"].(map[string]any)
-					text, _ := annotations["traced.example.org/fn"].(string)
-					annotations["traced.example.org/fn"] = strings.ReplaceAll(text, trace, "red")
-				})
-			}, 2,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				putMap(server, "one")
-				var all []sdktrace.ReadOnlySpan
-				for range 2 { // two attempts in each process
-					traces, recorder := tracer()
-					tc.settings.Tracing = traces
-					tc.settings.Tracing.Apart = tc.apart
-					traceRun(t, server, traceRetrying(tc.settings, 3), 90*time.Minute)
-					all = append(all, endedAttempts(recorder)...)
-					if tc.between != nil && len(all) < 4 {
-						tc.between(server)
-					}
-					time.Sleep(time.Hour)
-				}
-				if len(all) != 4 || keptTrace(server) != "" {
-					t.Fatalf("%s: %d attempts, want 4; the record has the trace %q, want none", tc.reason, len(all),
-						keptTrace(server))
-				}
-				checkTraces(t, tc.reason, all, tc.traces, tc.apart)
-			})
-		})
-	}
-}
-
-func checkTraces(t *testing.T, reason string, all []sdktrace.ReadOnlySpan, want int, apart bool) {
-	t.Helper()
-	var traces []string
-	for i, span := range all {
-		traces = append(traces, span.SpanContext().TraceID().String())
-		first := all[0].SpanContext()
-		if apart && i > 0 && (len(span.Links()) != 1 || span.Links()[0].SpanContext.SpanID() != first.SpanID()) {
-			t.Errorf("%s: attempt %d has the links %v", reason, i, span.Links())
-		}
-		if want == 1 && i > 0 && span.Parent().SpanID() != first.SpanID() {
-			t.Errorf("%s: attempt %d is not in the first one", reason, i)
-		}
-	}
-	slices.Sort(traces)
-	if got := len(slices.Compact(traces)); got != want {
-		t.Errorf("%s: %d traces, not %d", reason, got, want)
-	}
-}
-
 // TestRecordsWithoutTraces shows that an operator without tracing adds no trace to records, and keeps existing traces.
 func TestRecordsWithoutTraces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
 		putMap(server, "one")
 		traceRun(t, server, traceRetrying(kopf.Settings{}, 9), time.Minute)
 		if got := keptTrace(server); got != "" {

@@ -30,7 +30,7 @@ func TestTryPatch(t *testing.T) {
 		"failure": {"the changes of a failed function are neither written nor visible", func(c *Change) error {
 			c.TryPatch(func(w *Widget) error { w.Spec.Owner, w.Spec.Extra["k"] = "bob", "x"; return errTried })
 			if c.Object.Spec.Extra["k"] != "v" {
-				return errors.New("it shows")
+				return errors.New("the handler sees " + c.Object.Spec.Extra["k"])
 			}
 			return wantOwner(c, "ann")
 		}, map[string]any{"owner": "ann"}, "tried in vain", false},

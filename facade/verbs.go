@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -160,7 +159,7 @@ func registerWithField[T client.Object](
 		// A new handler for each reason, so that options of other verbs do not apply to it.
 		h := handlers.Handler{
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
-			FilterDescriptions: requirements.Words{Filters: s.criteria}, RedactedPaths: all.RedactedPaths,
+			FilterDescriptions: handlers.Words{Filters: s.criteria}, RedactedPaths: all.RedactedPaths,
 			RecheckOn: s.recheckNotifiers,
 			Location:  all.Location,
 			Call:      adaptFunction(fn.call, s.codec, s.clients, &loggedMistakes{}),

@@ -102,10 +102,7 @@ func TestVerbsFillHandlers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org")
 			c.register(kopf.For(op, &Widget{}))
-			plan, err := kopf.Plan(op, newScheme(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := planOf(t, op)
 			var got []handlers.Handler
 			for _, r := range plan {
 				got = append(got, *r.Handler)
@@ -161,10 +158,7 @@ func TestKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org")
 			c.register(op)
-			plan, err := kopf.Plan(op, newScheme(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := planOf(t, op)
 			if d := cmp.Diff(c.want, plan[0].Selector); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
@@ -180,10 +174,7 @@ func TestFunctionsAreDistinguished(t *testing.T) {
 	w.OnCreate("a", succeed)
 	w.OnUpdate("a", succeed)
 	w.OnDelete("a", other)
-	plan, err := kopf.Plan(op, newScheme(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planOf(t, op)
 	first, same, different := plan[0].Handler.FunctionKey, plan[1].Handler.FunctionKey, plan[2].Handler.FunctionKey
 	if first != same {
 		t.Error("one function registered twice must be the same, or a mixed cause would call it twice")

@@ -91,23 +91,6 @@ func TestWaitFor(t *testing.T) {
 	})
 }
 
-// TestWaitForOthers shows that a handler can wait for a child that another client has created and that is not repaired.
-func TestWaitForOthers(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		var told childCalls
-		_, stop := h.run(func(s houseSel) {
-			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", nonDeleteReasons[:2], told.waitHandler(ignoreChange, time.Hour))
-		})
-		h.createHouseAndWait()
-		h.createOwnedRoom("bath", "tiles")
-		told.want(t, "with a child that does not match, the handler is called only at the start", "call, retry 0")
-		h.editUndeclaredField("bath", "ready")
-		told.want(t, "a child that matches calls the handler", "call, retry 0", "done")
-		stop()
-	})
-}
-
 // TestWaitForRecord shows that the record of a waiting handler has the awaited child, and the delay that Kopf needs.
 func TestWaitForRecord(t *testing.T) {
 	withEnsureFixture(t, func(h ensureFixture) {
@@ -246,34 +229,6 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 		if d := cmp.Diff([]string{"1", "2"}, slices.Compact(values)); d != "" {
 			t.Errorf("the function has seen %q, want the applied values", values)
 		}
-		stop()
-	})
-}
-
-// TestWaitForSubHandlers shows that a sub-handler can wait, and that others can follow it.
-func TestWaitForSubHandlers(t *testing.T) {
-	withEnsureFixture(t, func(h ensureFixture) {
-		var told childCalls
-		begin := func(s houseSel) {
-			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
-				told.note("parent, retry %d", c.Retry)
-				c.Sub("wait", told.waitHandler(ensureEmptyRoom, time.Hour), kopf.Retries(1))
-				c.Sub("last", func(context.Context, *houseChange) error { told.note("last"); return nil },
-					kopf.After("wait"))
-				return nil
-			}, kopf.Retries(1))
-		}
-		_, stop := h.run(begin)
-		h.createHouseAndWait()
-		told.want(t, "the sub-handler is called once and waits", "parent, retry 0", "call, retry 0")
-		stop()
-		_, stop = h.run(begin)
-		h.settle()
-		told.want(t, "a restart calls the sub-handler again", "parent, retry 0", "call, retry 0")
-		h.editUndeclaredField("bath", "ready")
-		told.want(t, "a child that matches calls the sub-handler, and then the next one", "parent, retry 0",
-			"call, retry 0", "done", "last")
 		stop()
 	})
 }

@@ -3,9 +3,6 @@ package kopf_test
 import (
 	"encoding/base64"
 	"encoding/pem"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,32 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
-
-// kubeconfigOf serves an API server in memory over HTTP and writes a kubeconfig for it.
-func kubeconfigOf(t *testing.T, api *memapi.Server) (path string) {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := api.RoundTrip(r)
-		if err != nil {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		defer answer.Body.Close()
-		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
-		w.WriteHeader(answer.StatusCode)
-		_, _ = io.Copy(w, answer.Body)
-	}))
-	t.Cleanup(server.Close)
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
-		"clusters: [{name: c, cluster: {server: " + server.URL + "}}]\ncontexts: [{name: c, context: {cluster: c}}]\n"
-	path = filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // printing returns an operator with a validating and a mutating handler.
 func printing(settings kopf.AdmissionSettings) *kopf.Operator {
@@ -102,7 +74,7 @@ func TestPrintedWebhooks(t *testing.T) {
 	if err := os.WriteFile(ca, slices.Concat(key, cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	full := kubeconfigOf(t, widgetsOnly())
+	full := serve(t, widgetsOnly())
 	code, out, errs := execute(t, printing(kopf.AdmissionSettings{}),
 		"manifests", "--only", "webhooks", "--kubeconfig", full, "--service", "team-a/webhook", "--ca-file", ca)
 	_, out, _ = strings.Cut(out, "\n---\n") // the Service
@@ -138,8 +110,8 @@ func TestPrintedWebhooks(t *testing.T) {
 // TestPrintedWebhooksFail shows the errors for admission handlers.
 func TestPrintedWebhooksFail(t *testing.T) {
 	withoutCluster(t)
-	api, config := printing(kopf.AdmissionSettings{URL: "https://here"}), kubeconfigOf(t, widgetsOnly())
-	empty := kubeconfigOf(t, newAdmissionAPI())
+	api, config := printing(kopf.AdmissionSettings{URL: "https://here"}), serve(t, widgetsOnly())
+	empty := serve(t, newAdmissionAPI())
 	nowhere, _ := clusterOf(t)
 	for name, tc := range map[string]struct {
 		reason string

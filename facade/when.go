@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
 // WhenChange calls a handler only for changes for which the function returns true, such as c.Object.Spec.Size >
@@ -28,7 +27,7 @@ func matchesOption[O Option](name string, matches any, missing bool) O {
 	}
 	return withFamily[O](option{name: name, err: err, predicate: matches, set: func(h *handlers.Handler) {
 		h.FilterDescriptions.Filters = append(slices.Clip(h.FilterDescriptions.Filters),
-			requirements.Criterion{Text: name, OfChange: true})
+			handlers.Criterion{Text: name, OfChange: true})
 	}})
 }
 

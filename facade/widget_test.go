@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,10 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -104,7 +108,7 @@ func addWidgets(scheme *runtime.Scheme) error {
 	return nil
 }
 
-func newScheme(t *testing.T) *runtime.Scheme {
+func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := addWidgets(scheme); err != nil {
@@ -196,4 +200,39 @@ func reconcilersOf(all ...*handlers.Handler) (list []*adapters.HandlerChain) {
 		list = append(list, adapters.New(h, nil))
 	}
 	return list
+}
+
+// onServer runs a test with an API server on virtual time.
+func onServer(t *testing.T, test func(t *testing.T, server *memapi.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, memapi.New()) })
+}
+
+// onWidgets is like onServer, with an API server that has the kind of widgets.
+func onWidgets(t *testing.T, test func(t *testing.T, server *memapi.Server)) {
+	t.Helper()
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		server.Install(widgetResource)
+		test(t, server)
+	})
+}
+
+// clientOf returns a client of the API server, as users have it.
+func clientOf(t testing.TB, server *memapi.Server) client.Client {
+	t.Helper()
+	users, err := client.New(memapi.Config(server), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return users
+}
+
+// planOf returns the handlers of the operator as it registers them in a manager.
+func planOf(t testing.TB, op *kopf.Operator) []reconcilers.Registration {
+	t.Helper()
+	plan, err := kopf.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }

@@ -39,8 +39,7 @@ type Lease struct {
 
 // RenewalEnd returns when the permission to write ends that a confirmed renewal gives: after seven eighths of the lease
 // duration, counted from when the renewal was sent. The last eighth is left for requests that are still in flight.
-func RenewalEnd(sent time.Time, record resourcelock.LeaderElectionRecord) time.Time {
-	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
+func RenewalEnd(sent time.Time, duration time.Duration) time.Time {
 	return sent.Add(duration - duration/8)
 }
 
@@ -142,7 +141,7 @@ func (s observedLock) writeLease(
 	// After a failed write, the end that the last confirmed renewal set remains valid.
 	case err != nil:
 	case record.HolderIdentity == s.Identity():
-		s.lease.allowWritesUntil(RenewalEnd(sent, record))
+		s.lease.allowWritesUntil(RenewalEnd(sent, time.Duration(record.LeaseDurationSeconds)*time.Second))
 	default: // the process releases the lock
 		s.lease.allowWritesUntil(sent)
 	}

@@ -25,6 +25,16 @@ type WriteGate interface {
 	AllowWritesUntil(end time.Time)
 }
 
+// AttemptGate is a gate that counts the running attempts behind it.
+type AttemptGate interface {
+	WriteGate
+
+	// Busy returns the number of running attempts, which only falls while the gate is closed.
+	Busy() int
+	// Idle returns a channel that is closed when nothing is running, which may be the case already.
+	Idle() <-chan struct{}
+}
+
 // Runtime is the value of the field "runtime" in the records of this framework. Kopf's records do not have the field.
 const Runtime = "kopf-runtime"
 

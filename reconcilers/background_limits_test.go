@@ -27,9 +27,7 @@ func TestManyDaemons(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	const many = 1000
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var started, edited, ended atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "configmaps", daemon("d",
 			handlers.BackgroundOptions{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
@@ -93,9 +91,7 @@ func TestManyDaemons(t *testing.T) {
 // TestDaemonsAreBounded shows that daemons beyond the limit wait for a slot, and that a daemon stopped in the meantime
 // is never called.
 func TestDaemonsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var mu sync.Mutex
 		var began []string
 		stop := operateAll(
@@ -138,9 +134,7 @@ func TestDeletionsAmongTicks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var mu sync.Mutex
 		var running, most, ticks int
 		var deleted time.Time

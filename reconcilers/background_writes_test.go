@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,9 +21,7 @@ import (
 func TestTickWithWriteThatNeverWorks(t *testing.T) {
 	for _, code := range []int{403, 0} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				p.create("ConfigMap", "c")
 				var ticks atomic.Int64
 				stop := operateAll(t, refusePatches(server, func(body string) int {
@@ -59,9 +56,7 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 
 // TestFlushTwice shows that two goroutines of one function can flush at the same time.
 func TestFlushTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		slow := refusePatches(server, func(body string) int {
 			if strings.Contains(body, "count") {
@@ -94,9 +89,7 @@ func TestFlushTwice(t *testing.T) {
 func TestLastWriteOfADaemon(t *testing.T) {
 	for _, pause := range []bool{false, true} {
 		t.Run(fmt.Sprint(pause), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				p.create("ConfigMap", "c")
 				gate := &reconcilers.Gate{}
 				var flushed atomic.Value
@@ -134,9 +127,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 
 // TestStaleWorkingCopy shows that a patch of a daemon is rehearsed on the newest state of the object.
 func TestStaleWorkingCopy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		var got atomic.Value
 		stop := operateAll(t, server, reconcilers.Options{},
@@ -168,9 +159,7 @@ func TestStaleWorkingCopy(t *testing.T) {
 
 // TestFlushLeak shows that written transformations of a daemon are released.
 func TestFlushLeak(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		var left, freed atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{},
@@ -203,9 +192,7 @@ func TestFlushLeak(t *testing.T) {
 
 // TestIdleTimerAfterChanges shows that each change of the object is followed by one call of an idle timer.
 func TestIdleTimerAfterChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		var ticks atomic.Int64
 		h := timer("t", 0, func(ctx context.Context, call *handlers.Invocation) error {

@@ -2,10 +2,7 @@ package reconcilers_test
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,11 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/go-logr/logr"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -193,36 +186,4 @@ func TestARefusedOperatorLeavesNothing(t *testing.T) {
 			t.Errorf("operator %q: %v", step.operator.Name, err)
 		}
 	}
-}
-
-// TestTwoOperatorsInNamespacesOfTheirOwn shows that two operators of one manager and one prefix can handle one kind in
-// different namespaces.
-func TestTwoOperatorsInNamespacesOfTheirOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
-		for _, namespace := range []string{"a", "b"} {
-			o := p.object("ConfigMap", "c")
-			o.SetNamespace(namespace)
-			if err := p.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
-		m := managerOn(t, server, logr.Discard())
-		var first, second atomic.Int64
-		o := reconcilers.Options{Namespaces: named("b")}
-		complete(&o, registrationFor(t, "configmaps", counting("h", cause.Create, &second)))
-		o.Name = "second"
-		if err := reconcilers.SetupWithManager(m, o); err != nil {
-			t.Fatal(err)
-		}
-		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a")},
-			registrationFor(t, "configmaps", counting("h", cause.Create, &first)))
-		time.Sleep(time.Minute)
-		stop()
-		if first.Load() != 1 || second.Load() != 1 {
-			t.Errorf("the first operator handled %d objects, the second one %d, want 1 each", first.Load(),
-				second.Load())
-		}
-	})
 }

@@ -78,9 +78,7 @@ func TestAnnotationsAddedToAnotherKind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		p.create("Secret", "s")
 		var sources, copies, updates atomic.Int64

@@ -217,9 +217,7 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 	for name, tc := range tests {
 		for when, finalizers := range map[string]string{"New": "", "Restarted": `"` + ownPrefix + `finalizer"`} {
 			t.Run(name+"/"+when, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					server := memapi.New()
-					p := newDirectClient(t, server)
+				onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 					p.create("Pod", "c")
 					p.merge("Pod", "c", `{"metadata":{"finalizers":[`+finalizers+`]}}`)
 					defer operateAll(t, server, reconcilers.Options{}, registrationFor(t, "pods", tc.own))()
@@ -239,9 +237,7 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 
 // TestDaemonsThatEndLeaveOthersAlone shows that an object is not released while another handler holds it.
 func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		defer operateAll(t, server, reconcilers.Options{},
 			registrationFor(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, succeed)),
@@ -256,9 +252,7 @@ func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 // TestDaemonOfGoneObject shows that a daemon does not keep its slot if the object disappears between the pass and the
 // start of the daemon.
 func TestDaemonOfGoneObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Daemons: 1}},
 			registrationFor(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
@@ -292,9 +286,7 @@ func TestDaemonOfGoneObject(t *testing.T) {
 
 // TestReleasedWhileDaemonRuns shows that a late write does not release an object while its daemon runs.
 func TestReleasedWhileDaemonRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var down atomic.Bool
 		var deletes, ended atomic.Int64
 		stop := operateAll(t, refusePatches(server, func(string) int {

@@ -78,9 +78,7 @@ func TestExitWaitsForDaemons(t *testing.T) {
 // TestExitWhileDeleting shows that an exit waits up to five seconds for a daemon, even if a deletion already waits for
 // that daemon.
 func TestExitWhileDeleting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		release := make(chan struct{})
 		stop := operate(t, server, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
@@ -104,9 +102,7 @@ func TestExitWhileDeleting(t *testing.T) {
 
 // TestExitAfterForget shows that an exit waits for the daemons of gone objects as long as for others.
 func TestExitAfterForget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		stop := operate(t, server, "configmaps", timer("t", time.Minute,
 			func(ctx context.Context, _ *handlers.Invocation) error {
@@ -135,9 +131,7 @@ func TestExitAfterForget(t *testing.T) {
 
 // TestExitWithWaitingQueue shows that ticks that wait for a slot do not delay an exit.
 func TestExitWithWaitingQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var ticks atomic.Int64
 		for n := range 20 {
 			p.create("ConfigMap", fmt.Sprint("c", n))
@@ -169,9 +163,7 @@ func TestExitWithWaitingQueue(t *testing.T) {
 func TestRestartInDeletion(t *testing.T) {
 	for _, how := range []string{"restart", "pause"} {
 		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				var deletes, daemons atomic.Int64
 				gate := &reconcilers.Gate{}
 				start := func() func() {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 // TestNullsInTheLastHandledConfiguration shows the deviation D-null-only: a configuration that differs only by a null
@@ -35,9 +32,7 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				registrations := []reconcilers.Registration{
 					registrationFor(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done}),
 				}
@@ -82,47 +77,6 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 				}
 				if written := object.GetResourceVersion() != before; written != tc.rewritten {
 					t.Errorf("%s: the object was written to: %v", tc.reason, written)
-				}
-			})
-		})
-	}
-}
-
-// TestFieldsInsideOfScalars shows that a handler of a field within a scalar does not match the object, in any family,
-// while other handlers do. It matches as soon as there is a mapping.
-func TestFieldsInsideOfScalars(t *testing.T) {
-	families := map[string]handlers.Handler{
-		"Changing": {NeedsChange: true},
-		"Watching": {Family: handlers.Watching},
-		"Daemon":   {Family: handlers.Background, Background: &handlers.BackgroundOptions{Daemon: true}},
-		"Timer":    {Family: handlers.Background, Background: &handlers.BackgroundOptions{Interval: time.Hour}},
-	}
-	for name, h := range families {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, j := memapi.New(), &journal{startTime: time.Now()}
-				p := newDirectClient(t, server)
-				note := func(id string) handlers.Func {
-					return func(context.Context, *handlers.Invocation) error { j.add(id); return nil }
-				}
-				h.ID, h.Field, h.Call = "f", diff.Path{"spec", "b", "c"}, note("f")
-				p.create("Pod", "c")
-				p.merge("Pod", "c", `{"spec":{"b":"text"}}`)
-				stop := operateAll(t, server, reconcilers.Options{}, registrationFor(t, "pods", &h),
-					registrationFor(t, "pods", &handlers.Handler{ID: "a", Reason: cause.Create, Call: note("created")}),
-					registrationFor(t, "pods", &handlers.Handler{ID: "u", Reason: cause.Update, Call: note("updated")}))
-				defer stop()
-				time.Sleep(10 * time.Second)
-				p.merge("Pod", "c", `{"spec":{"b":"other"}}`)
-				time.Sleep(10 * time.Second)
-				if d := cmp.Diff("0s created; 10s updated", j.String()); d != "" {
-					t.Errorf("a scalar: -want, +got:\n%s", d)
-				}
-				j.lines = nil
-				p.merge("Pod", "c", `{"spec":{"b":{"c":"text"}}}`)
-				time.Sleep(10 * time.Second)
-				if both := map[string]bool{"20s f; 20s updated": true, "20s updated; 20s f": true}; !both[j.first(2)] {
-					t.Errorf("a mapping: both must have been called: %s", j)
 				}
 			})
 		})

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // Gate pauses an operator, for example while a peer of a higher priority is active. Nil and the zero value are open. If
@@ -192,7 +192,7 @@ func hasPassed(t time.Time) bool {
 // permissionIn returns the permission for a namespace, or for a range in it; the empty namespace stands for
 // cluster-scoped objects. The permission for a range does not end with that of the namespace, but [Gate.mayWrite]
 // respects both.
-func (g *Gate) permissionIn(namespace string, of shards.Range) context.Context {
+func (g *Gate) permissionIn(namespace string, of sharding.Range) context.Context {
 	if !of.IsWhole() {
 		return g.RangeGate(of.Index).WritePermission()
 	}
@@ -218,12 +218,12 @@ func (g *Gate) mayWrite(ctx context.Context, namespace string) bool {
 	g.mu.Lock()
 	part := g.namespaceGates[namespace]
 	g.mu.Unlock()
-	return g.hasPermission() && (part == nil || part.hasPermission()) && g.mayWriteRange(shards.RangeOf(ctx))
+	return g.hasPermission() && (part == nil || part.hasPermission()) && g.mayWriteRange(sharding.RangeOf(ctx))
 }
 
 // mayWriteRange reports whether the work for a range may write. Work whose range is unknown may be a handler that uses
 // a context of its own: while handlers of any lost range are still running, it may not write.
-func (g *Gate) mayWriteRange(of shards.Range) bool {
+func (g *Gate) mayWriteRange(of sharding.Range) bool {
 	if !of.IsWhole() {
 		return g.RangeGate(of.Index).hasPermission()
 	}

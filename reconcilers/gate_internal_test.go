@@ -10,39 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
-// TestPermissionAfterItsEnd shows that after a permission has ended, nothing may be written until all attempts from
-// before have ended, even with a new permission: other operators may have acted in the meantime.
-func TestPermissionAfterItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
-		want := func(when string, may bool) {
-			t.Helper()
-			if g.mayWrite(t.Context(), "") != may || g.Open() != may {
-				t.Errorf("%s: may write: %v, open: %v", when, g.mayWrite(t.Context(), ""), g.Open())
-			}
-		}
-		g.AllowWritesUntil(time.Now().Add(time.Minute))
-		g.Enter()
-		g.Enter()
-		want("during the permission", true)
-		time.Sleep(time.Hour)
-		want("after the permission", false)
-		g.AllowWritesUntil(time.Now().Add(time.Minute))
-		want("with a new permission", false)
-		g.Leave()
-		want("after one of two attempts has ended", false)
-		g.Leave()
-		want("after both attempts have ended", true)
-		permission := g.WritePermission()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		want("after the second permission", false)
-		if _, open, _ := g.currentOpening(); open || permission.Err() == nil {
-			t.Errorf("the second end was not signalled: open: %v, its permission: %v", open, permission.Err())
-		}
-	})
-}
-
 // TestIdleWithoutPermission shows that the end of the last attempt does not open the gate while there is no permission.
 func TestIdleWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,6 @@ package reconcilers_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,7 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -73,91 +71,9 @@ func TestPermissionToWrite(t *testing.T) {
 	})
 }
 
-// TestOutcomeInPause shows that the outcome of a handler that runs when the gate closes is written, and that the gate
-// is busy until then. The other handlers are called after the pause.
-func TestOutcomeInPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
-		p.create("ConfigMap", "c")
-		gate := &reconcilers.Gate{}
-		var first, second atomic.Int64
-		h := counting("first", cause.Create, &first)
-		slow := h.Call
-		h.Call = func(ctx context.Context, call *handlers.Invocation) error {
-			time.Sleep(10 * time.Second)
-			return slow(ctx, call)
-		}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "configmaps", h),
-			registrationFor(t, "configmaps", counting("second", cause.Create, &second)))
-		defer stop()
-		time.Sleep(5 * time.Second)
-		gate.Set(true)
-		if time.Sleep(time.Second); gate.Busy() != 1 {
-			t.Errorf("the running handler must count as busy: %d of 1 is", gate.Busy())
-		}
-		<-gate.Idle()
-		if first.Load() != 1 || len(p.get("ConfigMap", "c").GetAnnotations()) == 0 {
-			t.Errorf("the outcome must be written: %d of 1 calls; annotations: %v", first.Load(),
-				p.get("ConfigMap", "c").GetAnnotations())
-		}
-		time.Sleep(time.Hour)
-		if second.Load() != 0 {
-			t.Error("no handler must be called in the pause")
-		}
-		gate.Set(false)
-		time.Sleep(time.Minute)
-		if first.Load() != 1 || second.Load() != 1 || gate.Busy() != 0 {
-			t.Errorf("%d and %d calls, want one each; busy: %d", first.Load(), second.Load(), gate.Busy())
-		}
-	})
-}
-
-// TestPauseTimeout shows that the context of a running handler ends after the pause timeout, and that the attempt does
-// not count.
-func TestPauseTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
-		p.create("ConfigMap", "c")
-		gate := &reconcilers.Gate{}
-		var ended []error
-		var after []time.Duration
-		run := func(ctx context.Context, call *handlers.Invocation) error {
-			if call.Retry != 0 {
-				t.Errorf("an attempt that a pause has ended must not count: %d", call.Retry)
-			}
-			began := time.Now()
-			<-ctx.Done()
-			ended, after = append(ended, context.Cause(ctx)), append(after, time.Since(began).Round(time.Second))
-			return ctx.Err()
-		}
-		stop := operateAll(
-			t,
-			server,
-			reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: time.Minute}, Gate: gate},
-			registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: run}),
-		)
-		time.Sleep(5 * time.Second)
-		gate.Set(true)
-		<-gate.Idle()
-		if len(ended) != 1 || !errors.Is(ended[0], execution.ErrPaused) || after[0] != 65*time.Second {
-			t.Errorf("ended with %v after %v, want ErrPaused after 65s", ended, after)
-		}
-		gate.Set(false)
-		time.Sleep(5 * time.Second)
-		stop()
-		if len(ended) != 2 || !errors.Is(ended[1], execution.ErrExiting) {
-			t.Errorf("ended with %v, want ErrExiting in the second call", ended)
-		}
-	})
-}
-
 // TestWritesWithoutPermission shows that without permission, neither the engine nor a handler writes.
 func TestWritesWithoutPermission(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var calls atomic.Int64

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,9 +20,7 @@ import (
 // TestGoneObjectsAreForgotten shows that gone objects are forgotten, even those that are deleted during a pause,
 // without an event.
 func TestGoneObjectsAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var mu sync.Mutex
 		names, forgotten := map[types.UID]string{}, []string{}
 		gate := &reconcilers.Gate{}
@@ -74,9 +71,7 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 
 // TestForgottenBeforeDeletedEvent shows that Forget is called after the event handlers of the deletion.
 func TestForgottenBeforeDeletedEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var order = make(chan string, 10)
 		stop := operateAll(t, server, reconcilers.Options{OnGone: func(types.UID) { order <- "forget" }},
 			registrationFor(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching,

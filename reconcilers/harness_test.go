@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -106,6 +107,15 @@ func newDirectClient(t *testing.T, server *memapi.Server) directClient {
 		t.Fatal(err)
 	}
 	return directClient{direct, t}
+}
+
+// onServer runs a test with an API server on virtual time.
+func onServer(t *testing.T, test func(t *testing.T, server *memapi.Server, p directClient)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		test(t, server, newDirectClient(t, server))
+	})
 }
 
 func daemon(id string, b handlers.BackgroundOptions, call handlers.Func) *handlers.Handler {

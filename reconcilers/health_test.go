@@ -133,22 +133,6 @@ func TestReadyOnceAllIsListed(t *testing.T) {
 	})
 }
 
-func TestReadyOnceListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		newDirectClient(t, server).create("Secret", "s")
-		m := newCheckedManager(t, delayLists(server, "secrets", steady(20*time.Second)))
-		_, filling := byName()
-		stop := operateIn(t, m, reconcilers.Options{}, created(t), registrationFor(t, "secrets", filling))
-		defer stop()
-		time.Sleep(10 * time.Second)
-		m.requireFailingChecks("while the secrets are being listed", m.ready, "caches: secrets: not listed yet",
-			"indices: handlers wait until the indexed resources are listed: secrets")
-		time.Sleep(time.Minute)
-		m.requireFailingChecks("after the secrets are listed", m.ready)
-	})
-}
-
 func TestNotReadyWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCheckedManager(t, unavailable(memapi.New(), "configmaps", http.StatusForbidden))
@@ -211,30 +195,6 @@ func TestReadyWithoutWork(t *testing.T) {
 		time.Sleep(time.Minute)
 		m.requireFailingChecks("after the pause, without the API server", m.ready,
 			"caches: configmaps: not listed yet: ")
-	})
-}
-
-// TestTwoOperatorsAreReadyByTheirNames shows that the checks of operators of one manager have the names of the
-// operators.
-func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newCheckedManager(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
-		second := reconcilers.Options{
-			Settings: reconcilers.Settings{Name: "second.example.org", Prefix: "second.example.org"},
-		}
-		second.Registrations = append(second.Registrations, registrationFor(t, "secrets",
-			&handlers.Handler{ID: "s", Reason: cause.Create, Call: succeed}))
-		if err := reconcilers.SetupWithManager(m, second); err != nil {
-			t.Fatal(err)
-		}
-		stop := operateIn(t, m, reconcilers.Options{}, created(t))
-		defer stop()
-		time.Sleep(time.Minute)
-		m.requireFailingChecks("with permission for the kind of the first operator only", m.ready,
-			"second.example.org/caches: secrets: not listed yet: ")
-		if len(m.ready) != 10 || len(m.alive) != 2 {
-			t.Errorf("each operator must have all checks: %d and %d", len(m.ready), len(m.alive))
-		}
 	})
 }
 

@@ -22,9 +22,7 @@ import (
 // busy. The server's side of the watches is included.
 func TestIdleKindsCostFewGoroutines(t *testing.T) {
 	const kinds, objects, limit = 40, 300, 25
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		slow := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
 			context.Context, *handlers.Invocation,
 		) error {

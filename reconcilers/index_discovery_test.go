@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -49,9 +48,7 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				things := memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things"}
 				server.Install(things)
 				for n := range 60 {

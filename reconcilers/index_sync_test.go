@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,9 +53,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				for n := range 20 {
 					p.create("Secret", fmt.Sprint("s", n))
 				}
@@ -95,9 +92,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 
 // TestRefusedIndexedKind shows that an indexed kind whose handlers are refused is not waited for.
 func TestRefusedIndexedKind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		_, filling := byName()
 		_, again := byName()
@@ -115,9 +110,7 @@ func TestRefusedIndexedKind(t *testing.T) {
 
 // TestIndexedKindGoes shows that an indexed kind that is removed before it was listed is not waited for.
 func TestIndexedKindGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		_, filling := byName()
@@ -140,34 +133,9 @@ func TestIndexedKindGoes(t *testing.T) {
 	})
 }
 
-// TestIndexedKindVanishes shows that an indexed kind that cannot be listed and is then removed is not waited for.
-func TestIndexedKindVanishes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
-		p.create("ConfigMap", "c")
-		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
-		_, filling := byName()
-		var calls atomic.Int64
-		stop := operateAll(t, unavailable(server, "things", 500), reconcilers.Options{},
-			registrationFor(t, "things.v1.x.io", filling),
-			registrationFor(t, "configmaps", counting("h", cause.Create, &calls)))
-		defer stop()
-		time.Sleep(time.Minute)
-		t.Logf("before the removal: %d calls", calls.Load())
-		server.Remove("x.io", "things")
-		time.Sleep(time.Hour)
-		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour, want 1", calls.Load())
-		}
-	})
-}
-
 // TestIndexOfRemovedKind shows that the index entries of a removed kind are removed.
 func TestIndexOfRemovedKind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		index, filling := byName()
 		var forgot atomic.Int64

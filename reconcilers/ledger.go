@@ -5,10 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // ledger has the resources that are served, or only indexed, and the readiness of their indices. It is part of the
@@ -37,7 +37,7 @@ func (l *ledger) awaitIndices(o Options, names []string) {
 	var filling, unknown []string
 	for _, a := range l.assignments {
 		if len(o.wholeIndices(a.Handlers)) > 0 && !l.refusedResources[a.Resource.GroupResource()] {
-			filling = append(filling, scopesOf(a.Resource, names, shards.Range{})...)
+			filling = append(filling, scopesOf(a.Resource, names, sharding.Range{})...)
 		}
 	}
 	for _, selector := range l.unansweredSelectors {
@@ -60,7 +60,7 @@ func (l *ledger) recordRefusal(r discovery.Resource, names []string) {
 
 // stopAwaiting stops waiting for the indices of a resource that is not served: handlers would wait for ever.
 func (l *ledger) stopAwaiting(r discovery.Resource, names []string) {
-	for _, scope := range scopesOf(r, names, shards.Range{}) {
+	for _, scope := range scopesOf(r, names, sharding.Range{}) {
 		l.readiness.MarkIndexed(scope)
 	}
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -94,7 +93,7 @@ type Options struct {
 	Gate *Gate
 	// Ranges are those of this process, if the replicas of the operator share the objects. Each has a gate of its own
 	// in Gate, which is set then. Nil means all objects.
-	Ranges *shards.OwnRanges
+	Ranges *sharding.OwnRanges
 	// Sharing returns the state of the ranges of all replicas; nil if they do not share the objects.
 	Sharing func() sharding.Status
 	// Standby returns why this process handles no objects, unless peers have paused it. Otherwise it returns "".
@@ -212,4 +211,35 @@ func (o Options) StoragePointers() ([]string, error) {
 	// Every storage of a prefix writes the same marker, so sharing its position is not a conflict.
 	maps.DeleteFunc(leaves, func(_ string, value any) bool { return value == keys.ManagedValue })
 	return slices.Sorted(maps.Keys(leaves)), nil
+}
+
+// The defaults of [Watching] and of [Options.StuckTimeout]. The inactivity timeout is longer than the interval of the
+// API server's bookmarks, about a minute, so an idle watch is not interrupted.
+const (
+	DefaultReconnectBackoff  = transport.DefaultReconnectBackoff
+	DefaultInactivityTimeout = transport.DefaultInactivityTimeout
+	DefaultStuckTimeout      = health.DefaultStuckTimeout
+)
+
+// Watching configures the watches of an operator. Zeros are the defaults, negative values mean no limit.
+type Watching = transport.WatchLimits
+
+// unlimited replaces "no limit" in code that needs a number, because it sets a deadline for each request.
+const unlimited = 365 * 24 * time.Hour
+
+// requestTimeout returns the limit of one attempt of a request with the given default.
+func (o Options) requestTimeout(otherwise time.Duration) time.Duration {
+	if o.RequestTimeout < 0 {
+		return unlimited
+	}
+	return cmp.Or(o.RequestTimeout, otherwise)
+}
+
+// writeTimeout returns the limit of a write: the time of all attempts and of the delays between them.
+func (o Options) writeTimeout() time.Duration {
+	timeout := o.requestTimeout(kind.DefaultWriteTimeout)
+	for _, delay := range o.APIBackoffs {
+		timeout += delay + max(0, o.RequestTimeout)
+	}
+	return timeout
 }

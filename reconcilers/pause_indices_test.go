@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -47,9 +46,7 @@ func (f *indexRecorder) takeRecords() []string {
 // TestHandlersWaitForIndicesAfterEachPause shows that after each pause, handlers wait until all indices are filled
 // again, as at the start. They find neither old entries nor a part of the new ones.
 func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("Secret", "s0")
 		p.create("ConfigMap", "c0")
 		index, filling := byName()

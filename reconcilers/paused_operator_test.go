@@ -24,9 +24,7 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	const objects = 300
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		for n := range objects {
 			o := p.object("ConfigMap", fmt.Sprint("c", n))
 			o.Object["data"] = map[string]any{"large": noise(uint64(n), 4096)} // as repetitive data is compressed

@@ -2,12 +2,8 @@ package reconcilers_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,47 +15,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestIndicesAfterAPause shows that objects deleted in a pause are not in the indices after it.
-func TestIndicesAfterAPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
-		for n := range 3 {
-			p.create("Secret", fmt.Sprint("s", n))
-		}
-		index, filling := byName()
-		gate := &reconcilers.Gate{}
-		var calls atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, registrationFor(t, "secrets", filling),
-			registrationFor(t, "secrets", counting("h", cause.Create, &calls)))
-		defer stop()
-		time.Sleep(time.Second)
-		gate.Set(true)
-		time.Sleep(time.Second)
-		p.remove("Secret", "s1")
-		p.create("Secret", "s3")
-		time.Sleep(time.Minute)
-		if got := len(index.Keys()); got != 3 || calls.Load() != 3 {
-			t.Errorf("a paused operator must not handle or index anything: %d keys, %d calls", got, calls.Load())
-		}
-		gate.Set(false)
-		time.Sleep(10 * time.Second)
-		var found []string
-		for _, key := range index.Keys() {
-			found = append(found, key.(string))
-		}
-		slices.Sort(found)
-		if strings.Join(found, " ") != "s0 s2 s3" || calls.Load() != 4 {
-			t.Errorf("found %v after %d calls, want s0, s2 and s3 after 4", found, calls.Load())
-		}
-	})
-}
-
 // TestPauseBeforeListed shows that a listing that was interrupted by a pause does not count.
 func TestPauseBeforeListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		p.create("Secret", "s")
 		index, filling := byName()
@@ -88,9 +46,7 @@ func TestPauseBeforeListed(t *testing.T) {
 // TestTwoPauses shows that two pauses in a row lose no state: no living object is forgotten, no finished daemon starts
 // again, and the indices stay filled.
 func TestTwoPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
@@ -142,9 +98,7 @@ func TestTwoPauses(t *testing.T) {
 
 // TestPauseWithUnmatchedTick shows that a pause does not wait forever for a tick that was stopped before.
 func TestPauseWithUnmatchedTick(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var created, cancelled atomic.Int64
@@ -182,9 +136,7 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 
 // TestAbandonedInPause shows that a daemon abandoned in a pause is called again after it has ended.
 func TestAbandonedInPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var began atomic.Int64
@@ -211,9 +163,7 @@ func TestAbandonedInPause(t *testing.T) {
 
 // TestFinalizerInPause shows that a pause removes no finalizer.
 func TestFinalizerInPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		o := p.object("ConfigMap", "c")
 		o.SetFinalizers([]string{"coming.example.org/finalizer"})
 		if err := p.Create(t.Context(), o); err != nil {

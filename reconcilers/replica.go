@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // replica is the part of an operator that runs in every process, on the leader as well as on others, and also while it
@@ -77,7 +77,7 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 		Forget: o.controllers.Forget, ForgetDelay: o.controllers.ForgetDelay,
 		Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
-		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
+		RequestResync: x.orchestrator.RequestResync, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
 	}
 	return x
 }
@@ -86,10 +86,8 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 // election time and list the indexed resources in any case. Waiting that long avoids listing them twice.
 func (x *indexing) runIndexing(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, x.log)
-	select {
-	case <-ctx.Done():
+	if transport.WaitDelay(ctx, electionWait) != nil {
 		return
-	case <-time.After(electionWait):
 	}
 	var filling sync.WaitGroup
 	defer filling.Wait()

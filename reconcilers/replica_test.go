@@ -65,9 +65,7 @@ func keysOf(index *indexes.ObjectIndex) string {
 // TestIndicesInEveryReplica shows that a paused replica watches only the indexed kinds, each with one watch at any
 // time.
 func TestIndicesInEveryReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("Secret", "s0")
 		p.merge("Secret", "s0", `{"metadata":{"finalizers":["coming.example.org/finalizer"]}}`)
 		index, filling := byName()
@@ -113,9 +111,7 @@ func TestIndicesInEveryReplica(t *testing.T) {
 // TestIndicesWhileListing shows that the indices of a standby process stay up to date while the listing after a pause
 // takes its time.
 func TestIndicesWhileListing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.create("Secret", "s0")
 		p.create("ConfigMap", "c")
 		index, filling := byName()
@@ -193,9 +189,7 @@ func TestReplicaWithoutIndices(t *testing.T) {
 
 // TestForgettingInStandby shows that objects that are deleted while the process is on standby are forgotten.
 func TestForgettingInStandby(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.createMany("Secret", "s", 3)
 		_, filling := byName()
 		gate := &reconcilers.Gate{}
@@ -229,9 +223,7 @@ func TestForgettingInStandby(t *testing.T) {
 func TestBeginAndEndInEveryReplica(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		t.Run(fmt.Sprint(paused), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := memapi.New()
-				p := newDirectClient(t, server)
+			onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 				p.create("Secret", "s0")
 				index, filling := byName()
 				gate := &reconcilers.Gate{}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,9 +35,7 @@ func recordingFunc(j *journal) handlers.Func {
 // TestHandlersAfterAPause shows that after a pause, event handlers are called for all listed objects, change handlers
 // for changes made in the pause, and resume handlers for objects that this process has not handled yet.
 func TestHandlersAfterAPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		for _, name := range []string{"changes", "goes", "stays"} {
 			p.create("ConfigMap", name)
 		}

@@ -10,16 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // forgetDelay returns the time from the deletion of an object until the watches of all objects report it. If the
@@ -36,7 +35,7 @@ type scopes struct {
 	matchingNamespaces *namespaces.LiveNamespaces // namespaces that match; indices are filled there on every replica
 	// namespaces in which the controllers handle objects: matching and admitted ones
 	servedNamespaces *namespaces.LiveNamespaces
-	servedRanges     *shards.OwnRanges // ranges of which the controllers handle objects; nil means all objects
+	servedRanges     *sharding.OwnRanges // ranges of which the controllers handle objects; nil means all objects
 	client           dynamic.Interface
 
 	mu            sync.Mutex // held while namespaces or ranges change, so that no scope runs unannounced
@@ -54,7 +53,7 @@ func newScopes(o Options, client dynamic.Interface) *scopes {
 		ledger: ledger{refusedResources: map[schema.GroupResource]bool{}}, gated: o.Gate != nil && o.NeedsGate == nil,
 	}
 	if o.Ranges != nil {
-		s.servedRanges = &shards.OwnRanges{Count: o.Ranges.Count, Held: live.NewSet[int]()}
+		s.servedRanges = sharding.NewOwnRanges(o.Ranges.Count)
 	}
 	return s
 }
@@ -147,7 +146,7 @@ func (o *operator) followRanges(ctx context.Context) {
 	for ctx.Err() == nil {
 		held, changed := o.options.Ranges.Held.Current()
 		s.mu.Lock()
-		next := &shards.OwnRanges{Count: o.options.Ranges.Count, Held: live.NewSet(held...)}
+		next := sharding.NewOwnRanges(o.options.Ranges.Count, held...)
 		// Announce before the controllers see the new ranges and start.
 		if s.announced {
 			names, _ := s.servedNamespaces.Current()
@@ -253,7 +252,7 @@ func (o *operator) AnnounceAssignments(
 
 // announceScopes reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are
 // not known yet. The caller holds the lock.
-func (o *operator) announceScopes(names []string, own *shards.OwnRanges) {
+func (o *operator) announceScopes(names []string, own *sharding.OwnRanges) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assignments {
 		serving = append(serving, scopesOf(a.Resource, names, watchedRanges(own, a.Handlers)...)...)
@@ -284,9 +283,9 @@ func (o *operator) refuseResource(r discovery.Resource) {
 }
 
 // refuseScopes reports the scopes of a refused resource to the health. The caller holds the lock.
-func (o *operator) refuseScopes(r discovery.Resource, names []string, own *shards.OwnRanges) {
+func (o *operator) refuseScopes(r discovery.Resource, names []string, own *sharding.OwnRanges) {
 	ranges, _ := own.Current()
-	for _, scope := range scopesOf(r, names, append(ranges, shards.Range{})...) {
+	for _, scope := range scopesOf(r, names, append(ranges, sharding.Range{})...) {
 		o.health.Scope(scope).ReportRefused()
 	}
 }
@@ -319,7 +318,7 @@ func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controll
 
 // watchedRanges returns the ranges of a kind whose watches are checked: the own ranges, and the range of all objects if
 // handlers of parents watch the kind. The readiness has a check of its own for the lists of indices.
-func watchedRanges(own *shards.OwnRanges, all []*adapters.HandlerChain) (watched []shards.Range) {
+func watchedRanges(own *sharding.OwnRanges, all []*adapters.HandlerChain) (watched []sharding.Range) {
 	ranges, _ := own.Current()
 	if own == nil {
 		return ranges
@@ -328,13 +327,13 @@ func watchedRanges(own *shards.OwnRanges, all []*adapters.HandlerChain) (watched
 		watched = ranges
 	}
 	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.WatchesChildren() }) {
-		watched = append(watched, shards.Range{})
+		watched = append(watched, sharding.Range{})
 	}
 	return watched
 }
 
 // scopesOf returns the names of a resource's scopes, as the health and the readiness know them.
-func scopesOf(r discovery.Resource, names []string, ranges ...shards.Range) (all []string) {
+func scopesOf(r discovery.Resource, names []string, ranges ...sharding.Range) (all []string) {
 	if !r.Namespaced {
 		names = []string{namespaces.Everywhere}
 	}

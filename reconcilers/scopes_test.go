@@ -20,7 +20,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // namespaceClient creates and deletes namespaces.
@@ -112,44 +111,6 @@ func (v *namespaceRecorder) take() string {
 	all := strings.Join(v.names, " ")
 	v.names = nil
 	return all
-}
-
-func TestNamespacesComeAndGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		l := namespaceClient{newDirectClient(t, server)}
-		for _, name := range []string{"a1", "a2", "b1", "c"} {
-			l.createNamespace(name)
-		}
-		var seen namespaceRecorder
-		connection := &watchCounter{RoundTripper: server, plural: "configmaps"}
-		live := namespaces.NewLive()
-		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*, !a2", "c"),
-			MatchingNamespaces: live},
-			registrationFor(t, "configmaps", seen.handler("c", cause.Create)))
-		defer stop()
-		want := func(when, called string, served ...string) {
-			t.Helper()
-			time.Sleep(10 * time.Second)
-			if got := seen.take(); got != called {
-				t.Errorf("%s: handled in %q, want %q", when, got, called)
-			}
-			if names, _ := live.Current(); !slices.Equal(names, served) {
-				t.Errorf("%s: served are %q, want %q", when, names, served)
-			}
-			if open := connection.open.Load(); int(open) != len(served) {
-				t.Errorf("%s: %d watches, want %d", when, open, len(served))
-			}
-		}
-		want("at the start, with two matching namespaces", "a1 c", "a1", "c")
-		l.createNamespace("a3")
-		l.createNamespace("b2")
-		want("after a matching and another namespace were created", "a3", "a1", "a3", "c")
-		l.deleteNamespace("a1")
-		want("after a namespace was removed", "", "a3", "c")
-		l.createNamespace("a1")
-		want("after the namespace was created again", "a1", "a1", "a3", "c")
-	})
 }
 
 // TestNamespaceEndsWhenItsObjectsHaveFinished shows that a terminating namespace is served as long as it has content,

@@ -70,8 +70,8 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	config := m.GetConfig()
 	// All clients share the metrics, the limits and the fence. Only the transport for writes, below, repeats failed
 	// requests, with the delays of APIBackoffs.
-	connection := transport.Wrap(m.GetHTTPClient(), measured.WrapRoundTrip, o.transportLimits().WrapRoundTrip,
-		f.WrapRoundTrip)
+	limits := transport.RequestLimits{RequestTimeout: o.RequestTimeout, WatchLimits: o.Watching}
+	connection := transport.Wrap(m.GetHTTPClient(), measured.WrapRoundTrip, limits.WrapRoundTrip, f.WrapRoundTrip)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -102,9 +102,9 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		Settings: o.Settings, Dependents: o.Dependents, Children: o.Children, Forget: o.OnGone,
 		Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: measured, Journal: o.Journal, Ranges: own.scopes.servedRanges, ForgetDelay: o.forgetDelay(),
-		Writer: patching.PatchWriter{FieldManager: o.Name}, WriteHTTPClient: writes,
+		Writer: patching.PatchWriter{FieldManager: o.Name}, WriteHTTPClient: writes, Abandoned: f.Down(),
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
-		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),
+		RequestResync: own.orchestrator.RequestResync, Server: o.discoveryDocuments(lister.RESTClient()),
 	}
 	if o.Gate != nil {
 		own.controllers.Permission = o.Gate.permissionIn
@@ -127,12 +127,7 @@ func (o Options) newOrchestrator(
 	if o.ScanOnce {
 		return orchestration.NewOnce(registrations, api, runner)
 	}
-	var watcher orchestration.ResourceWatcher
-	// A nil *CRDWatcher must not become a non-nil interface.
-	if crds := discovery.NewCRDWatcher(server, o.distinctSelectors()); crds != nil {
-		watcher = crds
-	}
-	return orchestration.New(registrations, api, runner, watcher)
+	return orchestration.New(registrations, api, runner, discovery.NewCRDWatcher(server, o.distinctSelectors()))
 }
 
 // discoveryDocuments returns the source of discovery documents, with a timeout for each of them.

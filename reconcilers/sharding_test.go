@@ -10,20 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/go-logr/logr"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // rangeCount is the number of ranges in these tests.
@@ -33,7 +32,7 @@ const rangeCount = 4
 type replica struct {
 	t    *testing.T
 	gate *reconcilers.Gate
-	held *live.Set[int]
+	held *namespaces.LiveSet[int]
 
 	state *health.Health
 	all   *indexes.ObjectIndex // names of all objects
@@ -49,7 +48,7 @@ type replica struct {
 func newReplica(t *testing.T, server *memapi.Server, held ...int) *replica {
 	t.Helper()
 	r := &replica{
-		t: t, gate: &reconcilers.Gate{}, held: live.NewSet[int](), state: health.New(), all: indexes.New(),
+		t: t, gate: &reconcilers.Gate{}, held: namespaces.NewLiveSet[int](), state: health.New(), all: indexes.New(),
 		own: indexes.New(), calls: map[string]int{}, running: map[string]bool{},
 	}
 	r.held.Replace(held)
@@ -62,7 +61,7 @@ func newReplica(t *testing.T, server *memapi.Server, held ...int) *replica {
 		}}
 	}
 	stop := operateAll(t, server, reconcilers.Options{
-		Gate: r.gate, Ranges: &shards.OwnRanges{Count: rangeCount, Held: r.held}, Health: r.state,
+		Gate: r.gate, Ranges: &sharding.OwnRanges{Count: rangeCount, Held: r.held}, Health: r.state,
 		OnGone: func(uid types.UID) { r.noteDeleted(string(uid)) },
 	},
 		registrationFor(t, "configmaps",
@@ -198,7 +197,7 @@ func (r *replica) requireCalls(when string, want map[string]int) {
 func objectsByRange(p directClient, names []string) (counts [rangeCount]int) {
 	p.t.Helper()
 	for _, name := range names {
-		counts[shards.IndexOf(p.get("ConfigMap", name).GetUID(), rangeCount)]++
+		counts[sharding.IndexOf(p.get("ConfigMap", name).GetUID(), rangeCount)]++
 	}
 	return counts
 }
@@ -273,12 +272,10 @@ func TestSharedObjects(t *testing.T) {
 // TestDeletionOfSharedObject shows that the end of an object is reported in all replicas that watch it for indices, and
 // in the one that handles it only after its handlers.
 func TestDeletionOfSharedObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		p.createMany("ConfigMap", "c", 1)
 		uid := p.get("ConfigMap", "c-0").GetUID()
-		index := shards.IndexOf(uid, rangeCount)
+		index := sharding.IndexOf(uid, rangeCount)
 		handling, watching := newReplica(t, server, index), newReplica(t, server, (index+1)%rangeCount)
 		time.Sleep(time.Minute)
 		p.remove("ConfigMap", "c-0")
@@ -295,10 +292,8 @@ func TestDeletionOfSharedObject(t *testing.T) {
 // TestFenceOfRange shows that a handler of a lost range cannot write, also with a context of its own, and that the
 // other ranges go on.
 func TestFenceOfRange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
-		gate, held := &reconcilers.Gate{}, live.NewSet(0, 1, 2, 3)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
+		gate, held := &reconcilers.Gate{}, namespaces.NewLiveSet(0, 1, 2, 3)
 		m := managerOn(t, server, logr.Discard())
 		fence := reconcilers.NewFence(m)
 		fenced := fence.WrapClient(p)
@@ -320,7 +315,7 @@ func TestFenceOfRange(t *testing.T) {
 		}
 		p.createMany("ConfigMap", "c", 12)
 		stop := operateIn(t, m, reconcilers.Options{
-			Gate: gate, Ranges: &shards.OwnRanges{Count: rangeCount, Held: held}, Fence: fence,
+			Gate: gate, Ranges: &sharding.OwnRanges{Count: rangeCount, Held: held}, Fence: fence,
 		}, registrationFor(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: call}))
 		defer stop()
 		time.Sleep(5 * time.Second)
@@ -333,8 +328,8 @@ func TestFenceOfRange(t *testing.T) {
 		}
 		for name, got := range results {
 			uid := p.get("ConfigMap", name).GetUID()
-			if shards.IndexOf(uid, rangeCount) != 1 {
-				t.Errorf("a handler of range %d ended, although range 1 was lost", shards.IndexOf(uid, rangeCount))
+			if sharding.IndexOf(uid, rangeCount) != 1 {
+				t.Errorf("a handler of range %d ended, although range 1 was lost", sharding.IndexOf(uid, rangeCount))
 			}
 			if !errors.Is(got.cause, execution.ErrPaused) || got.own == nil || got.foreign == nil {
 				t.Errorf("a handler of a lost range ended with %v; its write: %v; with a context of its own: %v; want "+

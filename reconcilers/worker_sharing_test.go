@@ -123,9 +123,7 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 // TestWorkersAreSharedByNamespaces shows that one worker is shared by all namespaces, for handlers that must never run
 // at the same time.
 func TestWorkersAreSharedByNamespaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memapi.New()
-		p := newDirectClient(t, server)
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
 		var running, most, calls atomic.Int64
 		alone := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
 			context.Context, *handlers.Invocation,

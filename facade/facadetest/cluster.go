@@ -12,7 +12,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -48,7 +47,8 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	}
 	c.server.Install(r)
 	c.server.Put(r, body)
-	reaching := rawclient.New(memapi.Config(c.server), &http.Client{Transport: c.server}, r.GroupVersionResource())
+	reaching := patching.NewObjectClient(memapi.Config(c.server), &http.Client{Transport: c.server},
+		r.GroupVersionResource())
 	c.writer = &patching.PatchWriter{Client: reaching, FieldManager: operatorName}
 	c.original = withoutSystemFields(c.storedBody())
 	return c

@@ -6,18 +6,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// AttemptGate is the gate of one namespace. It also counts the running attempts behind it, as described at
-// [peering.Member].
-type AttemptGate interface {
-	peering.WriteGate
-	Busy() int
-	Idle() <-chan struct{}
-}
-
 // PauseNamespaces makes the peering of each namespace close the gate of this namespace instead of the operator's gate.
 // The operator's gate is closed while the gates of all namespaces are closed: then the peers act in the whole scope,
 // and cluster-scoped objects belong to them, too. It must be called before Run.
-func (a *Attendance) PauseNamespaces(gates func(namespace string) AttemptGate) {
+func (a *Attendance) PauseNamespaces(gates func(namespace string) peering.AttemptGate) {
 	a.namespaces = &namespaceGates{
 		gateFor: gates, combined: peering.ClosedByAll(a.gate.AddPart()), byNamespace: map[string]*namespaceGate{},
 	}
@@ -25,7 +17,7 @@ func (a *Attendance) PauseNamespaces(gates func(namespace string) AttemptGate) {
 
 // namespaceGates has one gate for each namespace with a peering object. Nil stands for an operator with a single gate.
 type namespaceGates struct {
-	gateFor  func(namespace string) AttemptGate
+	gateFor  func(namespace string) peering.AttemptGate
 	combined *peering.CombinedGate // of all namespaces
 
 	mu          sync.Mutex
@@ -34,7 +26,7 @@ type namespaceGates struct {
 
 // namespaceGate is the gate of one namespace.
 type namespaceGate struct {
-	gate     AttemptGate
+	gate     peering.AttemptGate
 	combined *peering.CombinedGate // of the peering objects in the namespace
 	part     *peering.GatePart     // of the operator's gate
 	objects  int                   // the number of peering objects in use, one for each group of kinds

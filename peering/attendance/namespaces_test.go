@@ -36,7 +36,7 @@ type operatorGates struct {
 	gates map[string]*testNamespaceGate
 }
 
-func (h *operatorGates) gateFor(namespace string) attendance.AttemptGate { return h.gateIn(namespace) }
+func (h *operatorGates) gateFor(namespace string) peering.AttemptGate { return h.gateIn(namespace) }
 
 // gateIn returns the gate of a namespace.
 func (h *operatorGates) gateIn(namespace string) *testNamespaceGate {

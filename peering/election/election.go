@@ -2,12 +2,17 @@ package election
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
@@ -218,4 +223,26 @@ func wait(ctx context.Context, duration time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
+}
+
+// LeaseName returns the name of the Lease of an operator that serves these namespaces, and those with the labels; none
+// of both means the whole cluster. Operators that serve different namespaces have different Leases, so that each of
+// them can act.
+func LeaseName(operator string, namespaces []string, labels labels.Selector) string {
+	served := slices.Clone(namespaces)
+	if labels != nil {
+		served = append(served, "labels "+labels.String())
+	}
+	if len(served) == 0 {
+		served = []string{"*"}
+	}
+	slices.Sort(served)
+	digest := sha256.Sum256([]byte(strings.Join(served, "\n")))
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(operator))
+	return strings.Trim(name, ".-") + "-" + hex.EncodeToString(digest[:4])
 }

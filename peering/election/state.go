@@ -86,7 +86,7 @@ func (e *Election) confirmRecord(sent time.Time, record resourcelock.LeaderElect
 	defer e.mu.Unlock()
 	now := time.Now()
 	e.limited = true
-	e.part.AllowWritesUntil(peering.RenewalEnd(sent, record))
+	e.part.AllowWritesUntil(peering.RenewalEnd(sent, time.Duration(record.LeaseDurationSeconds)*time.Second))
 	if e.own == nil {
 		e.opens = e.since.Add(leaseDuration)
 		switch {

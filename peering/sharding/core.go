@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -105,11 +104,11 @@ type core struct {
 	yields      bool      // it leaves all ranges, because another replica is not paused
 
 	layoutVersion string
-	layoutSince   time.Time     // when a list has first shown this version
-	layoutFloor   time.Time     // the layout was written after this time
-	layoutJitter  time.Duration // so that not all replicas renew the layout
-	jitter        func() time.Duration
-	opensFrom     time.Time // no range may open before, because the layout did not exist
+	layoutSince   time.Time            // when a list has first shown this version
+	layoutFloor   time.Time            // the layout was written after this time
+	layoutJitter  time.Duration        // so that not all replicas renew the layout
+	jitter        func() time.Duration // a random one for the next version of the layout
+	opensFrom     time.Time            // no range may open before, because the layout did not exist
 	// noWaitUntil is set when this process takes a layout by which no process acts. Until then, ranges of the same list
 	// open without a wait. The next list resets it, because other replicas may act after it.
 	noWaitUntil time.Time
@@ -118,7 +117,7 @@ type core struct {
 	live      int                 // how many replicas share the ranges
 	nextDeath time.Time           // when a silent replica is dead, unless it is renewed; zero without one
 	isFirst   bool                // no other live replica has a smaller identity
-	gates     []RangeGate
+	gates     []peering.AttemptGate
 	shown     []shownRange
 
 	isAnyOwnerless bool
@@ -149,6 +148,9 @@ func newCore(o Options) *core {
 	return c
 }
 
+// newJitter returns a random delay, so that the replicas do not write the layout at the same time.
+func newJitter() time.Duration { return rand.N(2 * time.Second) } //nolint:gosec // no secret
+
 // hasPassed compares both clocks: while a machine is suspended, its wall clock goes on, and its monotonic clock may
 // not.
 func hasPassed(t, now time.Time) bool {
@@ -159,9 +161,8 @@ func hasPassed(t, now time.Time) bool {
 // the last confirmed renewal: a process that does not get lists does not notice when it loses a range. It also ends
 // before the layout can be taken, as no replica may be able to renew it.
 func (c *core) writableUntil() time.Time {
-	renewal := resourcelock.LeaderElectionRecord{LeaseDurationSeconds: int(leaseDuration / time.Second)}
-	layout := resourcelock.LeaderElectionRecord{LeaseDurationSeconds: int(layoutDuration / time.Second)}
-	end, limit := peering.RenewalEnd(c.renewed, renewal), peering.RenewalEnd(c.layoutFloor, layout)
+	end := peering.RenewalEnd(c.renewed, leaseDuration)
+	limit := peering.RenewalEnd(c.layoutFloor, layoutDuration)
 	if limit.Before(end) {
 		return limit
 	}
@@ -263,11 +264,6 @@ func (c *core) logMoves() {
 			"ranges", c.lost)
 	}
 	c.acquired, c.left, c.lost = nil, nil, nil
-}
-
-// newJitter returns a random delay, so that the replicas do not write the layout at the same time.
-func newJitter() time.Duration {
-	return time.Duration(rand.Int64N(int64(2 * time.Second))) //nolint:gosec // no secret
 }
 
 // logOnce logs a state unless it was the last one to be logged.

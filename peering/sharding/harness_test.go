@@ -19,6 +19,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
@@ -211,7 +212,7 @@ func (g *group) start(name string, count int) *replica {
 	}
 	r.sharding, err = sharding.New(config, transport, sharding.Options{
 		Lease: layoutLease, Identity: name, Count: count,
-		GateFor: func(index int) sharding.RangeGate { return r.gates[index] },
+		GateFor: func(index int) peering.AttemptGate { return r.gates[index] },
 		SetRanges: func(indexes []int) {
 			g.mu.Lock()
 			defer g.mu.Unlock()

@@ -7,9 +7,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// leave gives back all ranges, and removes the Lease of the replica. It renews the Lease as long as handlers may run.
-// A range that is still busy after that is kept until its Lease expires.
-func (s *Sharding) leave(ctx context.Context, returned <-chan struct{}) {
+// leave gives back all ranges, and removes the Lease of the replica. It renews the Lease until the context ends: as
+// long as handlers may run. A range that is still busy after that is kept until its Lease expires.
+func (s *Sharding) leave(handling context.Context) {
+	ctx := context.WithoutCancel(handling)
 	s.core.isEnding = true
 	var deadline time.Time // zero while handlers may run
 	for failures := 0; ; {
@@ -17,7 +18,7 @@ func (s *Sharding) leave(ctx context.Context, returned <-chan struct{}) {
 		if err != nil {
 			failures++
 		}
-		if deadline.IsZero() && isClosed(returned) {
+		if deadline.IsZero() && handling.Err() != nil {
 			failures, deadline = 0, time.Now().Add(leaseDuration)
 		}
 		isDone := err == nil && !s.core.holdsAny()
@@ -34,16 +35,6 @@ func (s *Sharding) leave(ctx context.Context, returned <-chan struct{}) {
 	}
 	if err := s.removeSelf(ctx); err != nil {
 		s.log.Info("Could not remove the Lease of this replica; it ends by itself", "reason", err.Error())
-	}
-}
-
-// isClosed reports whether the channel is closed.
-func isClosed(channel <-chan struct{}) bool {
-	select {
-	case <-channel:
-		return true
-	default:
-		return false
 	}
 }
 

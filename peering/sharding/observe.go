@@ -45,10 +45,7 @@ func (c *core) observeLayout(previous time.Time) {
 	if !c.view.isLayoutKnown {
 		return
 	}
-	version := ""
-	if c.view.layout != nil {
-		version = c.view.layout.version
-	}
+	version := versionOf(c.view.layout)
 	if c.layoutSince.IsZero() || version != c.layoutVersion {
 		// The new version is younger than the last list that did not show it.
 		c.layoutVersion, c.layoutSince, c.layoutFloor = version, c.view.received, previous

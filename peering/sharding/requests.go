@@ -87,7 +87,7 @@ func (s *Sharding) execute(ctx context.Context, batch []write, end time.Time) (c
 						conflict = conflict || w.kind == acquireRange
 					case apierrors.IsNotFound(err), w.kind == removeLease:
 					default:
-						failure = firstError(failure, err)
+						failure = cmp.Or(failure, err)
 					}
 				}
 			})

@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -31,16 +32,6 @@ const (
 	parallelWrites = 8
 )
 
-// RangeGate is the gate of one range. [peering.WriteGate] describes the first methods.
-type RangeGate interface {
-	peering.WriteGate
-
-	// Busy returns the number of running attempts, which only falls while the gate is closed.
-	Busy() int
-	// Idle returns a channel that is closed when nothing is running, which may be the case already.
-	Idle() <-chan struct{}
-}
-
 // Options configure the sharing of ranges.
 type Options struct {
 	// Lease is the namespace and the name of the layout Lease, see election.LeaseName. The other Leases have names that
@@ -51,7 +42,7 @@ type Options struct {
 	// Count is the number of ranges, at least 1.
 	Count int
 	// GateFor returns the gate of a range. It is called once for each index.
-	GateFor func(index int) RangeGate
+	GateFor func(index int) peering.AttemptGate
 	// SetRanges is called with the sorted indexes of the ranges that this process serves, whenever they change. Their
 	// gates may be closed. A range is added before its gate opens. It is removed when its gate is closed and idle, or
 	// at once if another process may hold it. SetRanges must return quickly.
@@ -129,9 +120,9 @@ func (s *Sharding) run(ctx context.Context, exiting <-chan struct{}) {
 	}()
 	for sharing.Err() == nil {
 		again, _ := s.tick(sharing)
-		s.wait(sharing, s.core.nextDelay(time.Now(), again, randomDelay))
+		s.wait(sharing, s.core.nextDelay(time.Now(), again, rand.N[time.Duration]))
 	}
-	s.leave(context.WithoutCancel(ctx), ctx.Done())
+	s.leave(ctx)
 }
 
 // tick lists all Leases, and makes the writes that are due. It returns true if another replica was faster in acquiring
@@ -153,7 +144,7 @@ func (s *Sharding) tick(ctx context.Context) (again bool, err error) {
 			break
 		}
 		conflict, err := s.execute(ctx, batch, end)
-		again, failure = again || conflict, firstError(failure, err)
+		again, failure = again || conflict, cmp.Or(failure, err)
 		s.core.settle(time.Now())
 	}
 	s.noteFailure(ctx, failure)
@@ -172,14 +163,6 @@ func (c *core) nextDelay(now time.Time, again bool, random func(time.Duration) t
 	return delay
 }
 
-// firstError returns the first error, or nil.
-func firstError(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
-}
-
 // wait blocks for some time, until the context ends, or until a range that is left becomes idle. Of several such
 // ranges, it watches one.
 func (s *Sharding) wait(ctx context.Context, duration time.Duration) {
@@ -190,9 +173,4 @@ func (s *Sharding) wait(ctx context.Context, duration time.Duration) {
 	case <-timer.C:
 	case <-s.core.nextIdle():
 	}
-}
-
-// randomDelay returns a random time below the limit.
-func randomDelay(limit time.Duration) time.Duration {
-	return time.Duration(rand.Int64N(int64(limit))) //nolint:gosec // no secret
 }

@@ -13,6 +13,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // simulation runs many cores in virtual time, without goroutines. Each request takes some time, takes effect within it,
@@ -241,7 +243,7 @@ func (s *simulation) start() *simulatedReplica {
 	for i := range s.shards {
 		r.gates = append(r.gates, &simulatedGate{replica: r, index: i})
 	}
-	o.GateFor = func(i int) RangeGate { return r.gates[i] }
+	o.GateFor = func(i int) peering.AttemptGate { return r.gates[i] }
 	r.core = newCore(o)
 	r.core.jitter = func() time.Duration { return s.delay(2 * time.Second) }
 	s.replicas = append(s.replicas, r)

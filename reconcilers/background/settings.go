@@ -9,10 +9,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -47,7 +47,7 @@ type KindSettings struct {
 	// deletion. It must be quick. It may be nil.
 	OnForgotten func(key types.NamespacedName, uid types.UID)
 	// Range is the range of the objects, if the replicas share them.
-	Range shards.Range
+	Range sharding.Range
 	// Log is a logger that names the resource.
 	Log logr.Logger
 }

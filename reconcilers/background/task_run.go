@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // beginRun prepares a run: the whole life of a daemon, or one tick. It returns false if no run may begin; the task is
@@ -21,7 +21,7 @@ func (t *task) beginRun() (context.Context, bool) {
 		return nil, false
 	}
 	t.gate = settings.Gate
-	ctx, cancel := context.WithCancelCause(t.withLogger(shards.WithRange(context.Background(), settings.Range)))
+	ctx, cancel := context.WithCancelCause(t.withLogger(sharding.WithRange(context.Background(), settings.Range)))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
 	t.exceedsInstantExit, t.overdue = false, false // of the former tick
 	// A semaphore for one write at a time: see [task.writeOnce].

@@ -3,7 +3,7 @@ package changes
 import (
 	"maps"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -16,7 +16,7 @@ func (h *ChangeHandling) isAlike(before, now, stored map[string]any) bool {
 			return h.isAlikeMetadata(then, now, stored)
 		case "status":
 			// Handlers that only see the essence do not see the status.
-			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
+			return h.Sight == handlers.SeesEssence || diff.Equal(then, now)
 		default:
 			return diff.Equal(then, now)
 		}
@@ -34,7 +34,7 @@ func (h *ChangeHandling) isAlikeMetadata(before, now any, stored map[string]any)
 			// Each write changes these.
 			return true
 		case "generation":
-			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
+			return h.Sight == handlers.SeesEssence || diff.Equal(then, now)
 		case "annotations":
 			wanted, _ := then.(map[string]any)
 			present, _ := now.(map[string]any)

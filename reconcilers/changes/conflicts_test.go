@@ -95,34 +95,6 @@ func TestConflicts(t *testing.T) {
 			p.settle()
 			w.want("seen", []any{"x", map[string]any{"k": "v"}}, seen)
 		}},
-		"OwnCopy": {"direct changes to the object of a handler are discarded", func(w *harness) {
-			var seen any
-			p := w.start(
-				onCreate("a", func(
-					_ context.Context, c *handlers.Invocation,
-				) error {
-					put(working(c), "x", "spec", "id")
-					return nil
-				}),
-				onCreate("b", func(_ context.Context, c *handlers.Invocation) error {
-					seen = at(working(c), "spec", "id")
-					return nil
-				}))
-			p.settle()
-			w.want("seen", nil, seen)
-			w.wantAt("all", nil, "spec", "id")
-		}},
-		"SubHandlers": {"sub-handlers see the patches of their parent in copies of their own", func(w *harness) {
-			var seen []any
-			look := func(_ context.Context, c *handlers.Invocation) error {
-				seen = append(seen, at(working(c), "spec", "id"))
-				put(working(c), "y", "spec", "id")
-				return nil
-			}
-			w.start(onCreate("a", all(patches("x", "spec", "id"), runs(sub("s", look), sub("t", look))))).settle()
-			w.want("seen", []any{"x", "x"}, seen)
-			w.wantAt("all", "x", "spec", "id")
-		}},
 		"Transactional": {"edits of other clients that a checkpoint reads stay hidden from later handlers of the " +
 			"pass", func(w *harness) {
 			var seen []any

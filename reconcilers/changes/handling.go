@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -51,7 +51,7 @@ type ChangeHandling struct {
 	// InterimStorage stores the essence that the first successful handler of a cause saw, until the cause ends.
 	InterimStorage InterimStorage
 	// Sight is the widest part of an object that its handlers depend on. A change outside of it does not need a pass.
-	Sight requirements.Sight
+	Sight handlers.Sight
 	// Background runs daemons and timers; nil if the kind does not have any.
 	Background BackgroundRunner
 	// Dependents must be released before the finalizer is removed; nil if there are none.

@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -46,7 +45,7 @@ func (w *harness) start(registered ...*handlers.Handler) *process {
 	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundToAnnotation}, Progress: store}
 	p.handling = &changes.ChangeHandling{
 		Lens: lens, InterimStorage: changes.NewInterimStorage(prefix, boundToAnnotation),
-		Sight: requirements.SeesEssence,
+		Sight: handlers.SeesEssence,
 		HandledKind: kind.HandledKind{
 			Settings: testSettings(), StatusSubresource: w.statusSubresource,
 			Writer: &patching.PatchWriter{Client: p.link, FieldManager: "t"},

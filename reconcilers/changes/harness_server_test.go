@@ -12,7 +12,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // annotationsLimit is the limit of the API server for keys and values together.
@@ -90,7 +89,8 @@ func (s *server) connect(t testing.TB) *link {
 	l := &link{server: s, Connection: s.api.Connect()}
 	l.Before = func(ctx context.Context, r memapi.Request) error { return callHook(ctx, r, s.before) }
 	l.After = func(ctx context.Context, r memapi.Request) error { return callHook(ctx, r, s.after) }
-	l.PatchClient = rawclient.New(memapi.Config(l), &http.Client{Transport: l}, s.resource().GroupVersionResource())
+	l.PatchClient = patching.NewObjectClient(memapi.Config(l), &http.Client{Transport: l},
+		s.resource().GroupVersionResource())
 	return l
 }
 

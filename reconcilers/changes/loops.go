@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -88,7 +88,7 @@ func (p *pass) countLoop(ctx context.Context) {
 	}
 	p.result.LoopingHandlers = p.ownCalls.writingHandlers
 	if isNew {
-		loops.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.ownCalls.fields, delay)
+		kind.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.ownCalls.fields, delay)
 	}
 }
 

@@ -3,7 +3,7 @@ package changes
 import (
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -119,5 +119,5 @@ const maxRewriteDelay = 10 * time.Minute
 // ownWrites tracks the updates of one object that its own handlers have caused.
 type ownWrites struct {
 	essenceHash uint64 // hash of the essence after our last write; zero if the write causes no update
-	guard       loops.Guard
+	guard       kind.LoopGuard
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // misroutedConnection is a connection that returns answers about another object to writes while it is broken.
@@ -40,7 +39,7 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 				p := w.start(onCreate("a", all(appends("a", "spec", "list"), returns("r"))))
 				connection := &misroutedConnection{p.link, true}
 				p.handling.Writer = &patching.PatchWriter{
-					Client: rawclient.New(
+					Client: patching.NewObjectClient(
 						memapi.Config(connection), &http.Client{Transport: connection},
 						w.resource().GroupVersionResource(),
 					),

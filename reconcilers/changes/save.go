@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -334,7 +334,7 @@ func (p *pass) isSettled() bool {
 
 // isClosedForAll reports whether the cause is closed, and its end does not change the decision of any handler.
 func (p *pass) isClosedForAll(handled *outcomes) bool {
-	return handled.canClose() && handled.handlersAgree && p.handling.Sight != requirements.SeesChange &&
+	return handled.canClose() && handled.handlersAgree && p.handling.Sight != handlers.SeesChange &&
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.HandlerChain) bool {
 			return h.Description.LeavesField(handled.cause)
 		})

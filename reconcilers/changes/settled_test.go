@@ -8,7 +8,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -17,7 +16,7 @@ func sees(path ...string) option {
 	return func(h *handlers.Handler) {
 		when(always)(h)
 		h.FilterDescriptions.Filters = append(h.FilterDescriptions.Filters,
-			requirements.Criterion{Path: diff.Path(path)})
+			handlers.Criterion{Path: diff.Path(path)})
 	}
 }
 

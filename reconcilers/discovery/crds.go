@@ -13,13 +13,23 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
+
+// ResyncInterval is the longest time between two resyncs. Aggregated API servers can come and go without an event that
+// could be watched.
+const ResyncInterval = 5 * time.Minute
+
+// ResyncBackoff returns the delays between attempts to resolve selectors: from one second, doubling, to 30 seconds.
+func ResyncBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
+}
 
 const (
 	// crdsPath is the list of CRDs. The watch uses plain requests, so CRDs do not need to be in a scheme.
@@ -45,9 +55,9 @@ func NewCRDWatcher(client rest.Interface, selectors []Selector) *CRDWatcher {
 	return &CRDWatcher{client: client}
 }
 
-// Run requests a resync soon after any CRD has changed, until the context ends. If the operator may not watch CRDs, Run
-// logs that once; new kinds are then found by the periodic resyncs only.
-func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
+// Run calls requestResync soon after any CRD has changed, until the context ends. If the operator may not watch CRDs,
+// Run logs that once; new kinds are then found by the periodic resyncs only.
+func (w *CRDWatcher) Run(ctx context.Context, requestResync func()) {
 	// One pending change is enough, as a resync handles all changes before it.
 	changed := make(chan struct{}, 1)
 	var reading sync.WaitGroup
@@ -60,7 +70,7 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 			}
 		})
 	})
-	pause, last := resync.Backoff(), time.Time{}
+	pause, last := ResyncBackoff(), time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -69,23 +79,21 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 		}
 		// The last change was long ago: this one can be handled soon.
 		if time.Since(last) > crdsQuietPeriod {
-			pause = resync.Backoff()
+			pause = ResyncBackoff()
 		}
 		last = time.Now()
 		// Wait even for the first change: the discovery documents lag behind the CRD.
-		select {
-		case <-ctx.Done():
+		if transport.WaitDelay(ctx, pause.Step()) != nil {
 			return
-		case <-time.After(pause.Step()):
-			requester.RequestResync()
 		}
+		requestResync()
 	}
 }
 
 // followCRDs lists and watches CRDs, and calls changed for every change. It repeats both until the context ends.
 func (w *CRDWatcher) followCRDs(ctx context.Context, changed func()) {
 	version, said := "", ""
-	pause := resync.Backoff()
+	pause := ResyncBackoff()
 	for ctx.Err() == nil {
 		var err error
 		began := time.Now()
@@ -99,24 +107,21 @@ func (w *CRDWatcher) followCRDs(ctx context.Context, changed func()) {
 			version, err = w.watchChanges(ctx, version, changed)
 		}
 		if time.Since(began) > crdsStableDuration {
-			pause, said = resync.Backoff(), ""
+			pause, said = ResyncBackoff(), ""
 		}
 		after := pause.Step()
 		// Such an error does not go away soon: wait as long as for a periodic resync.
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
-			after = resync.Interval
+			after = ResyncInterval
 		}
 		// Log each reason once, not at each attempt.
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
 			logging.Warn(logf.FromContext(ctx),
 				"Cannot watch CRDs; new and removed kinds are found by periodic discovery",
-				"reason", said, "within", resync.Interval.String())
+				"reason", said, "within", ResyncInterval.String())
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(after):
-		}
+		_ = transport.WaitDelay(ctx, after)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestCRDWatchesThatFailAgainAndAgain(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
 		everything := discovery.Selector{Everything: true}
-		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, requested)
+		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, requested.RequestResync)
 		if lists > 60 {
 			t.Errorf("want at most 60 lists in 10 minutes, got %d, and %d requests for a resync of all resources",
 				lists, requested.requests)
@@ -79,7 +79,7 @@ func TestCRDsThatMayNotBeListed(t *testing.T) {
 		ctx, stop := context.WithTimeout(logf.IntoContext(t.Context(), log), 10*time.Minute)
 		defer stop()
 		everything := discovery.Selector{Everything: true}
-		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, &counter{})
+		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, func() {})
 		if len(lines) != 1 || !strings.Contains(lines[0], "cannot list resource") ||
 			!strings.Contains(lines[0], "grant the verbs list and watch on customresourcedefinitions") {
 			t.Errorf("want one line with the reason and what to grant, got %q", lines)
@@ -108,6 +108,16 @@ func TestCRDsAreNotWatchedInVain(t *testing.T) {
 		}
 		if discovery.NewCRDWatcher(nil, []discovery.Selector{deployments, s}) == nil {
 			t.Errorf("CRDs are not watched for %q", spelling)
+		}
+	}
+}
+
+// TestResyncBackoff shows that an unreachable API server is asked quickly at first, and then every 30 seconds.
+func TestResyncBackoff(t *testing.T) {
+	backoff := discovery.ResyncBackoff()
+	for attempt, want := range []float64{1, 2, 4, 8, 16, 30, 30, 30} {
+		if got := backoff.Step(); got.Seconds() != want {
+			t.Errorf("before attempt %d: got a delay of %s, want %v seconds", attempt+2, got, want)
 		}
 	}
 }

@@ -122,7 +122,8 @@ func TestCRDWatch(t *testing.T) {
 				requested := &resyncRecorder{startTime: began}
 				ctx, stop := context.WithTimeout(logf.IntoContext(t.Context(), log), 610*time.Second)
 				defer stop()
-				discovery.NewCRDWatcher(client, []discovery.Selector{{Everything: true}}).Run(ctx, requested)
+				watcher := discovery.NewCRDWatcher(client, []discovery.Selector{{Everything: true}})
+				watcher.Run(ctx, requested.RequestResync)
 				asked = asked[:min(len(asked), len(tc.wantRequests))]
 				if d := gocmp.Diff(tc.wantRequests, asked); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

@@ -11,7 +11,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -25,7 +25,7 @@ type Loops struct {
 
 // loop is one of these objects. A nil loop is an object that no handler has changed.
 type loop struct {
-	guard    loops.Guard
+	guard    kind.LoopGuard
 	versions []string // resource versions of the operator's writes whose events have not arrived yet
 
 	isOwnWrite bool // the current event is caused by one of the writes
@@ -90,7 +90,7 @@ func (h *EventHandling) NoteWrite(
 	delay, isNew := loop.countCalls(utcNow())
 	// Log once for each loop, with the fields that the handlers keep changing.
 	if isNew {
-		loops.LogLoop(logf.FromContext(ctx), loop.guard.LoopMembers(), changedFields(body, result.Body), delay)
+		kind.LogLoop(logf.FromContext(ctx), loop.guard.LoopMembers(), changedFields(body, result.Body), delay)
 	}
 	if delay > 0 {
 		return loop.writingHandlers
@@ -131,8 +131,8 @@ func (l *loop) beginEvent(e RawEvent, last bool) {
 }
 
 // holdBack reports whether the handler must not be called for the event now. The last event is kept for it; earlier
-// events are skipped, because the last one shows a newer state. A deletion is never held: it ends the loop, and no later
-// event shows it.
+// events are skipped, because the last one shows a newer state. A deletion is never held: it ends the loop, and no
+// later event shows it.
 func (l *loop) holdBack(e RawEvent, id string, now time.Time) bool {
 	switch {
 	case l == nil || e.Type == Deleted:
@@ -190,7 +190,7 @@ func (l *loop) timeUntilHeld() (wait time.Duration) {
 		return 0
 	}
 	// The first handler whose delay ends decides: see isDue.
-	wait = loops.LongestDelay
+	wait = kind.LongestLoopDelay
 	for _, id := range l.heldHandlers {
 		wait = min(wait, time.Until(l.guard.DelayedUntil(id)))
 	}

@@ -84,8 +84,8 @@ func TestDelayedEventsAreNotLost(t *testing.T) {
 	}
 }
 
-// TestDeletionsAreNotDelayed shows that the deletion of an object reaches a handler that keeps changing the object, even
-// if its own write has ended the deletion, and the deletion has the version of that write.
+// TestDeletionsAreNotDelayed shows that the deletion of an object reaches a handler that keeps changing the object,
+// even if its own write has ended the deletion, and the deletion has the version of that write.
 func TestDeletionsAreNotDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deletions := 0
@@ -98,7 +98,8 @@ func TestDeletionsAreNotDelayed(t *testing.T) {
 		h.Loops = &events.Loops{}
 		key, body := types.NamespacedName{Namespace: "ns", Name: "a"}, map[string]any{"metadata": map[string]any{}}
 		for version := 1; ; version++ {
-			h.DeliverNext(t.Context(), key, []events.RawEvent{{Type: events.Modified, Object: newObject("a", "u1", version)}})
+			changed := events.RawEvent{Type: events.Modified, Object: newObject("a", "u1", version)}
+			h.DeliverNext(t.Context(), key, []events.RawEvent{changed})
 			written := patching.WriteResult{Versions: []string{fmt.Sprint(version + 1)}, Body: body}
 			if looping := h.NoteWrite(t.Context(), key, body, written); len(looping) > 0 {
 				gone := events.RawEvent{Type: events.Deleted, Object: newObject("a", "u1", version+1)}

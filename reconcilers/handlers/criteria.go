@@ -8,7 +8,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -73,13 +72,13 @@ func (h *Handler) PresentState(c *cause.Cause) map[string]any {
 }
 
 // CriteriaSight returns the widest part of the object that the criteria of the handler depend on.
-func (h *Handler) CriteriaSight() requirements.Sight {
+func (h *Handler) CriteriaSight() Sight {
 	if len(h.FilterDescriptions.Filters) < len(h.Filters) {
-		return requirements.SeesChange // a filter without words can depend on anything
+		return SeesChange // a filter without words can depend on anything
 	}
-	sees := h.FilterDescriptions.WidestSight()
+	sees := h.FilterDescriptions.widestSight()
 	if h.Field != nil {
-		sees = min(sees, requirements.SightOf(h.Field))
+		sees = min(sees, sightOf(h.Field))
 	}
 	return sees
 }

@@ -6,46 +6,45 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
 func TestSight(t *testing.T) {
-	at := func(path ...string) []requirements.Criterion { return []requirements.Criterion{{Path: path}} }
+	at := func(path ...string) []handlers.Criterion { return []handlers.Criterion{{Path: path}} }
 	tests := map[string]struct {
 		reason string
 		field  diff.Path
-		words  []requirements.Criterion
+		words  []handlers.Criterion
 		silent bool // adds a filter without a description
-		want   requirements.Sight
+		want   handlers.Sight
 	}{
-		"Nothing": {"a handler without criteria sees the essence", nil, nil, false, requirements.SeesEssence},
+		"Nothing": {"a handler without criteria sees the essence", nil, nil, false, handlers.SeesEssence},
 		"Label": {"a label is a part of the essence",
-			nil, at("metadata", "labels", "a"), false, requirements.SeesEssence},
+			nil, at("metadata", "labels", "a"), false, handlers.SeesEssence},
 		"Annotation": {"an annotation is a part of the essence",
-			nil, at("metadata", "annotations"), false, requirements.SeesEssence},
+			nil, at("metadata", "annotations"), false, handlers.SeesEssence},
 		"Field": {"a field of the spec is a part of the essence",
-			diff.Path{"spec", "a"}, nil, false, requirements.SeesEssence},
+			diff.Path{"spec", "a"}, nil, false, handlers.SeesEssence},
 		"Status": {"the status is not a part of the essence",
-			diff.Path{"status"}, nil, false, requirements.SeesObject},
+			diff.Path{"status"}, nil, false, handlers.SeesObject},
 		"Generation": {"the generation is not a part of the essence",
-			nil, at("metadata", "generation"), false, requirements.SeesObject},
+			nil, at("metadata", "generation"), false, handlers.SeesObject},
 		"Metadata": {"the metadata contain the generation",
-			diff.Path{"metadata"}, nil, false, requirements.SeesObject},
-		"Function": {"a function can look anywhere in the object", nil, at(), false, requirements.SeesObject},
+			diff.Path{"metadata"}, nil, false, handlers.SeesObject},
+		"Function": {"a function can look anywhere in the object", nil, at(), false, handlers.SeesObject},
 		"Widest": {
 			"the criterion with the widest sight decides",
-			diff.Path{"status"}, at("metadata", "labels"), false, requirements.SeesObject,
+			diff.Path{"status"}, at("metadata", "labels"), false, handlers.SeesObject,
 		},
 		"Change": {
 			"a criterion of the change sees whether there is one",
-			nil, []requirements.Criterion{{OfChange: true}}, false,
-			requirements.SeesChange,
+			nil, []handlers.Criterion{{OfChange: true}}, false,
+			handlers.SeesChange,
 		},
-		"Silent": {"a filter without a description may look at the change", nil, nil, true, requirements.SeesChange},
+		"Silent": {"a filter without a description may look at the change", nil, nil, true, handlers.SeesChange},
 	}
 	for name, tc := range tests {
-		h := &handlers.Handler{Field: tc.field, FilterDescriptions: requirements.Words{Filters: tc.words}}
+		h := &handlers.Handler{Field: tc.field, FilterDescriptions: handlers.Words{Filters: tc.words}}
 		always := func(context.Context, *cause.Cause) (bool, error) { return true, nil }
 		for range tc.words {
 			h.Filters = append(h.Filters, always)

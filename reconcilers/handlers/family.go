@@ -70,10 +70,10 @@ func (h *Handler) FollowsEvents() bool {
 	return true
 }
 
-// WatchedLabels returns the labels that an object needs to concern the handler; nil if any object does. Only handlers
+// watchedLabels returns the labels that an object needs to concern the handler; nil if any object does. Only handlers
 // of events, indices and children can have such labels: the others must also see objects that do not match any more,
 // for example to remove their records. It returns false for handlers that do not watch objects.
-func (h *Handler) WatchedLabels() (by labels.Selector, looks bool) {
+func (h *Handler) watchedLabels() (by labels.Selector, looks bool) {
 	switch h.Family {
 	case Admitting, Activity:
 		return nil, false

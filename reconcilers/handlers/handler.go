@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -128,7 +127,7 @@ type Handler struct {
 	Labels labels.Selector
 	// Requirements is the part of the other filters and of the field that requirements can express. The API server can
 	// use it to send fewer admission requests.
-	Requirements []requirements.Requirement
+	Requirements []Requirement
 	// RedactedPaths has the paths of values that are stored as digests only. It is the same for all handlers of the
 	// kind, as they share the stored configuration.
 	RedactedPaths []diff.Path
@@ -166,7 +165,7 @@ type Handler struct {
 	// admission request; nil accepts all. Its description in Words follows those of the filters.
 	Matches func(ctx context.Context, call *Invocation) (bool, error)
 	// FilterDescriptions describe the filters and the patterns of the field.
-	FilterDescriptions requirements.Words
+	FilterDescriptions Words
 	// After are the ids, within the parent, of the sub-handlers that must succeed before this sub-handler is called.
 	// AfterFinished are those that must finish, even if they fail.
 	After, AfterFinished []string

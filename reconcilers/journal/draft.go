@@ -9,7 +9,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -163,7 +162,7 @@ func (d *Draft) explainVerdict(v *HandlerVerdict, h *handlers.Handler, stop exec
 }
 
 // requiredChange describes the change of a field that a handler requires.
-func requiredChange(w requirements.Words) string {
+func requiredChange(w handlers.Words) string {
 	var parts []string
 	if w.From != "" {
 		parts = append(parts, "from "+w.From)

@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
 // LiveState provides the current state of the operator. Any goroutine may call it.
@@ -83,7 +82,7 @@ func (k *KindJournal) ServedKind(r discovery.Resource, own []*handlers.Handler) 
 		Namespaces: []string{}, Handlers: []RegisteredHandler{},
 	}
 	// The labels explain why an object outside of them has no entries.
-	if shared := requirements.SharedLabels(own, (*handlers.Handler).WatchedLabels); shared != nil {
+	if shared := handlers.SharedLabels(own); shared != nil {
 		s.Labels = shared.String()
 	}
 	// The same words that kubectl accepts.

@@ -9,7 +9,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -19,13 +18,13 @@ func TestServedKind(t *testing.T) {
 	got := widgetsOf(journal.New(journal.RetentionLimits{})).ServedKind(widgets, []*handlers.Handler{
 		{ID: "plain", Reason: cause.Create, Location: "main.go:7"},
 		{ID: "asked", Family: handlers.Admitting},
-		{ID: "all", NeedsChange: true, Field: diff.Path{"spec", "size"}, FilterDescriptions: requirements.Words{
-			Value: "7", From: "8", To: long, Filters: []requirements.Criterion{
+		{ID: "all", NeedsChange: true, Field: diff.Path{"spec", "size"}, FilterDescriptions: handlers.Words{
+			Value: "7", From: "8", To: long, Filters: []handlers.Criterion{
 				{Text: `WithLabel("tier", "prod")`, Path: diff.Path{"metadata", "labels", "tier"}}, {Text: "When"},
 			},
 		}},
 		{ID: "new", Reason: cause.Update, Field: diff.Path{"spec", "size"},
-			FilterDescriptions: requirements.Words{To: "9"}},
+			FilterDescriptions: handlers.Words{To: "9"}},
 	})
 	want := journal.ServedKind{
 		Kind: "Widget", Group: "example.org", Version: "v1", Resource: "widgets", Namespaced: true,
@@ -47,8 +46,8 @@ func TestServedKind(t *testing.T) {
 
 // TestDemandsOfSecrets shows that conditions on secret fields are hidden.
 func TestDemandsOfSecrets(t *testing.T) {
-	h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, FilterDescriptions: requirements.Words{
-		Value: "7", Filters: []requirements.Criterion{
+	h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, FilterDescriptions: handlers.Words{
+		Value: "7", Filters: []handlers.Criterion{
 			{Text: `WithLabel("tier", "prod")`, Path: diff.Path{"metadata", "labels", "tier"}}, {Text: "When"},
 		},
 	}}

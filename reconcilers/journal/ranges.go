@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // maxReplicas is how many replicas a fact lists.
@@ -29,7 +28,7 @@ func (s OperatorState) rangeFacts(uid types.UID) []string {
 	case uid == "":
 		return []string{s.unknownRangeFact()}
 	}
-	own := shards.Range{Index: shards.IndexOf(uid, shared.Count), Count: shared.Count}
+	own := sharding.Range{Index: sharding.IndexOf(uid, shared.Count), Count: shared.Count}
 	return []string{fmt.Sprintf("The object belongs to range %s. %s", own, holderFact(*shared, own.Index))}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // sharedState is an operator whose replicas share the objects.
@@ -23,7 +22,7 @@ func (s sharedState) OperatorState() journal.OperatorState { return journal.Oper
 // explanation there, and says so if no replica holds it or if the uid is not known.
 func TestRangeFacts(t *testing.T) {
 	const uid = "u1"
-	index := shards.IndexOf(uid, 4)
+	index := sharding.IndexOf(uid, 4)
 	other := []int{(index + 1) % 4}
 	replicas := func(first, second []int) []sharding.Replica {
 		return []sharding.Replica{

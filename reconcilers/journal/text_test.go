@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -27,7 +26,7 @@ func fullExplanation(t *testing.T) journal.Explanation {
 	create := &handlers.Handler{ID: "provision", Reason: cause.Create}
 	update := &handlers.Handler{
 		ID: "resize", Reason: cause.Update, Field: diff.Path{"spec", "size"},
-		FilterDescriptions: requirements.Words{Value: "7"},
+		FilterDescriptions: handlers.Words{Value: "7"},
 	}
 	j := newServingJournal(journal.RetentionLimits{}, create, update)
 	o := widgetsOf(j).ForObject(w1, "u1")

@@ -11,7 +11,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -28,8 +27,8 @@ var (
 func newDemandingHandler() *handlers.Handler {
 	return &handlers.Handler{
 		ID: "h", Reason: cause.Update, Field: diff.Path{"spec", "size"},
-		FilterDescriptions: requirements.Words{
-			Value: "7", From: "8", To: "9", Filters: []requirements.Criterion{
+		FilterDescriptions: handlers.Words{
+			Value: "7", From: "8", To: "9", Filters: []handlers.Criterion{
 				{Text: `WithLabel("tier", "prod")`, Path: diff.Path{"metadata", "labels", "tier"}},
 				{Text: "When"},
 				{Text: `WithAnnotation("a", Absent)`, Path: diff.Path{"metadata", "annotations", "a"}},
@@ -204,17 +203,17 @@ func TestReasonsInWords(t *testing.T) {
 func TestDemandsOfVerdicts(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		words  requirements.Words
+		words  handlers.Words
 		why    execution.SkipReason
 		want   string
 	}{
 		"any": {"a field without a pattern expects any value",
-			requirements.Words{}, execution.OtherValue, "any value"},
+			handlers.Words{}, execution.OtherValue, "any value"},
 		"from": {"a pattern of the old value is described alone",
-			requirements.Words{From: "8"}, execution.OtherChange, "from 8"},
+			handlers.Words{From: "8"}, execution.OtherChange, "from 8"},
 		"to": {"a pattern of the new value is described alone",
-			requirements.Words{To: "9"}, execution.OtherChange, "to 9"},
-		"long": {"a long pattern is cut", requirements.Words{Value: strings.Repeat("v", 61)}, execution.OtherValue,
+			handlers.Words{To: "9"}, execution.OtherChange, "to 9"},
+		"long": {"a long pattern is cut", handlers.Words{Value: strings.Repeat("v", 61)}, execution.OtherValue,
 			strings.Repeat("v", 60) + "…"},
 	}
 	for name, c := range cases {
@@ -302,7 +301,7 @@ func TestSecretValues(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := newDemandingHandler()
-			h.FilterDescriptions.Filters[0] = requirements.Criterion{Text: "WithField(3)",
+			h.FilterDescriptions.Filters[0] = handlers.Criterion{Text: "WithField(3)",
 				Path: diff.Path{"spec", "size"}}
 			j := journal.New(journal.RetentionLimits{})
 			standing := newServingState(h)

@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // KindScope is one kind in one namespace, or in all, and one range of its objects, or all of them. It does not have a
@@ -18,7 +18,7 @@ type KindScope struct {
 	// Namespace is empty for all namespaces.
 	Namespace string
 	// Range is one part of the objects; the zero value has all of them.
-	Range shards.Range
+	Range sharding.Range
 }
 
 // String returns the name of the scope for messages.

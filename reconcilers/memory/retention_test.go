@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 func panicErrorOf(with string) error { return panics.Contain(func() error { panic(with) }) }
@@ -129,7 +129,7 @@ func TestNamespacesOfAResource(t *testing.T) {
 	var all memory.Registry
 	for _, scope := range []memory.KindScope{
 		{Resource: pods, Namespace: "a"}, {Resource: pods}, {Resource: jobs, Namespace: "b"},
-		{Resource: pods, Namespace: "a", Range: shards.Range{Index: 1, Count: 2}},
+		{Resource: pods, Namespace: "a", Range: sharding.Range{Index: 1, Count: 2}},
 	} {
 		if first, again := all.MemoryOf(scope), all.MemoryOf(scope); first.Objects != again.Objects {
 			t.Errorf("%s has two memories", scope)

@@ -16,9 +16,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
+
+// retryInterval is the time between two attempts to list namespaces without the permission.
+const retryInterval = 5 * time.Minute
 
 // namespaceResource identifies namespaces for the dynamic client.
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -42,10 +45,7 @@ type NamespaceWatcher struct {
 func (w *NamespaceWatcher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.runOnce(ctx)
-		select {
-		case <-ctx.Done():
-		case <-time.After(resync.Interval):
-		}
+		_ = transport.WaitDelay(ctx, retryInterval)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -190,7 +189,7 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describeObject(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	asked := rawclient.RawPatch{
+	asked := RawPatch{
 		Type: types.MergePatchType, Data: data, Status: r.isStatus, FieldManager: x.writer.FieldManager,
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 // server is an API server with one object, and with configurable failures.
@@ -167,7 +166,7 @@ func (s *server) reads() int {
 }
 
 func (s *server) client() patching.PatchClient {
-	return rawclient.New(
+	return patching.NewObjectClient(
 		memapi.Config(s.connection), &http.Client{Transport: s.connection}, s.resource.GroupVersionResource(),
 	)
 }

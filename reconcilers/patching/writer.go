@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -26,10 +25,10 @@ type PatchClient interface {
 	// Get reads an object from the API server, not from a cache.
 	Get(ctx context.Context, key types.NamespacedName, take func(text []byte) error) error
 	// Patch sends a patch of an object.
-	Patch(ctx context.Context, key types.NamespacedName, p rawclient.RawPatch, take func(text []byte) error) error
+	Patch(ctx context.Context, key types.NamespacedName, p RawPatch, take func(text []byte) error) error
 }
 
-var _ PatchClient = (*rawclient.Client)(nil)
+var _ PatchClient = (*ObjectClient)(nil)
 
 // PatchWriter sends patches. It does not have a state, and its methods may be called concurrently.
 //

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -240,7 +239,7 @@ func (a *fixedClient) Get(_ context.Context, _ types.NamespacedName, take func([
 }
 
 func (a *fixedClient) Patch(
-	_ context.Context, _ types.NamespacedName, _ rawclient.RawPatch, take func([]byte) error,
+	_ context.Context, _ types.NamespacedName, _ patching.RawPatch, take func([]byte) error,
 ) error {
 	a.patches++
 	return take([]byte(a.text))

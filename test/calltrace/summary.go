@@ -57,8 +57,7 @@ func Summarize(calls []record.Call) Summary {
 // objects, and how often they are called depends on the pieces in which the bytes come; and the journal, which is
 // optional and not used here.
 var excludedPackages = []string{
-	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/rawclient",
-	"reconcilers/journal",
+	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/journal",
 }
 
 // Files is how many files under the folder have a function that was called.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 // sharedRanges is the number of ranges.
@@ -68,7 +68,7 @@ func newSharedRun(t *testing.T, gate string) *sharedRun {
 	objects, err := r.server.list(t.Context())
 	r.server.must(err)
 	for _, one := range objects {
-		r.ranges[one.GetName()] = shards.IndexOf(one.GetUID(), sharedRanges)
+		r.ranges[one.GetName()] = sharding.IndexOf(one.GetUID(), sharedRanges)
 	}
 	return r
 }

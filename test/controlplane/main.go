@@ -1,4 +1,5 @@
-// Command controlplane runs etcd and kube-apiserver of KUBEBUILDER_ASSETS for as long as a command runs, or until Ctrl-C.
+// Command controlplane runs etcd and kube-apiserver of KUBEBUILDER_ASSETS for as long as a command runs, or until
+// Ctrl-C.
 //
 // It is what envtest does for tests, for a terminal. It never uses another cluster, the user's kubeconfig, or a port
 // beyond 127.0.0.1. Its neighbour assets gets the programs.
@@ -19,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-const usage = `controlplane [flags] [command …] runs etcd and kube-apiserver for as long as the command runs, or until Ctrl-C.
+const usage = `controlplane [flags] [command …] runs etcd and kube-apiserver while the command runs, or until Ctrl-C.
 
 The command gets KUBECONFIG, and the programs in its PATH. Its exit code is passed on. Examples:
   export KUBEBUILDER_ASSETS=$(go run ./test/controlplane/assets)
@@ -131,7 +132,7 @@ func runCommand(command []string, signals <-chan os.Signal) (code int, err error
 				_ = cmd.Process.Signal(received) // it may have ended
 			}
 		case err := <-ended:
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 				status, _ := exit.Sys().(syscall.WaitStatus)
 				return shellCode(status), nil
 			}

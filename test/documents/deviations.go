@@ -36,7 +36,8 @@ func Deviations(document string) ([]Deviation, error) {
 			case known[one.Mark]:
 				return nil, fmt.Errorf("%s stands in two lines", one.Mark)
 			case !one.InForce() && !strings.HasPrefix(one.State, "with "):
-				return nil, fmt.Errorf("%s: %q is not a state: it must be in force, or with a feature", one.Mark, one.State)
+				return nil, fmt.Errorf("%s: %q is not a state: it must be in force, or with a feature", one.Mark,
+					one.State)
 			}
 			known[one.Mark] = true
 			all = append(all, one)

@@ -98,7 +98,8 @@ func TestAnswersThatAreWrong(t *testing.T) {
 	sources := fstest.MapFS{
 		"p/f.go": {Data: []byte("package p\n\nfunc F() {}\n\ntype T struct{}\n\nfunc (*T) M() {}\n")},
 	}
-	text := "| Question | Package | Function |\n|--|--|--|\n| Where is it? | `p` | `F` |\n| Where is that? | `p` | `T.M` |\n| Where is what? | `p` | `T` |\n" +
+	text := "| Question | Package | Function |\n|--|--|--|\n" +
+		"| Where is it? | `p` | `F` |\n| Where is that? | `p` | `T.M` |\n| Where is what? | `p` | `T` |\n" +
 		"| Where was it? | `p` | `G` |\n| Where is nothing? | `q` | `F` |\n"
 	var wrong []string
 	for _, answer := range documents.Answers(text) {

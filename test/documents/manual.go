@@ -7,18 +7,18 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // reference matches a page of docs in code, messages and manifests, with the address or path before it.
 var reference = regexp.MustCompile(`[\w:/.-]*\bdocs/[\w-]+\.md(?:#[\w-]+)?`)
 
-// manualConstant matches an address that the package manual makes of its constants.
+// manualConstant matches an address that package logging makes of its constants.
 var manualConstant = regexp.MustCompile(`Base \+ "([^"]+)"`)
 
 // References are the pages and anchors that a file of sources refers to, as paths from the root of the repository.
 func References(name, text string) (targets []string) {
-	if name == "reconcilers/manual/manual.go" {
+	if name == "reconcilers/logging/manual.go" {
 		for _, found := range manualConstant.FindAllStringSubmatch(text, -1) {
 			targets = append(targets, "docs/"+found[1])
 		}
@@ -30,7 +30,7 @@ func References(name, text string) (targets []string) {
 		}
 		for _, found := range reference.FindAllString(line, -1) {
 			before, page, _ := strings.Cut(found, "docs/")
-			if own := before+"docs/" == manual.Base; own || !strings.Contains(before, "://") {
+			if own := before+"docs/" == logging.ManualBase; own || !strings.Contains(before, "://") {
 				targets = append(targets, "docs/"+page)
 			}
 		}
@@ -39,15 +39,16 @@ func References(name, text string) (targets []string) {
 }
 
 // CheckReferences reports references of a file to pages and headings that do not exist, and addresses in Go that do
-// not come from the package manual.
+// not come from package logging.
 func CheckReferences(sources fs.FS, name, text string) (problems []error) {
 	for _, target := range References(name, text) {
 		if err := CheckLink(sources, "README.md", target); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	if path.Ext(name) == ".go" && path.Dir(name) != "reconcilers/manual" && strings.Contains(text, manual.Base) {
-		problems = append(problems, fmt.Errorf("%s: take the address of the page from package manual", name))
+	isSource := path.Ext(name) == ".go" && path.Dir(name) != "reconcilers/logging"
+	if isSource && strings.Contains(text, logging.ManualBase) {
+		problems = append(problems, fmt.Errorf("%s: take the address of the page from package logging", name))
 	}
 	return problems
 }

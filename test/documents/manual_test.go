@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
@@ -50,8 +50,8 @@ func TestReferences(t *testing.T) {
 	for name, text := range sourceFiles(t, sources) {
 		found := documents.References(name, text)
 		references += len(found)
-		addresses += strings.Count(text, manual.Base)
-		if name == "reconcilers/manual/manual.go" {
+		addresses += strings.Count(text, logging.ManualBase)
+		if name == "reconcilers/logging/manual.go" {
 			addresses += len(found)
 		}
 		for _, problem := range documents.CheckReferences(sources, name, text) {
@@ -72,12 +72,13 @@ func TestReferencesThatAreWrong(t *testing.T) {
 	}{
 		"missing page": {"the page was renamed", "a.go", "// see docs/b.md.", []string{"docs/b.md"}, 1},
 		"missing heading": {
-			"a section was renamed", "a.yaml", manual.Base + "a.md#there", []string{"docs/a.md#there"}, 1,
+			"a section was renamed", "a.yaml", logging.ManualBase + "a.md#there", []string{"docs/a.md#there"}, 1,
 		},
 		"address in Go": {
-			"the base stands in one place", "a.go", `"` + manual.Base + `a.md#here"`, []string{"docs/a.md#here"}, 1,
+			"the base stands in one place", "a.go", `"` + logging.ManualBase + `a.md#here"`,
+			[]string{"docs/a.md#here"}, 1,
 		},
-		"a constant": {"an address without a heading breaks a message", "reconcilers/manual/manual.go",
+		"a constant": {"an address without a heading breaks a message", "reconcilers/logging/manual.go",
 			`A = Base + "a.md#gone"`, []string{"docs/a.md#gone"}, 1},
 		"another site": {"only our pages are here", "a.go", "https://example.org/docs/c.md", nil, 0},
 		"a page":       {"comments refer to pages", "a.go", "see ../docs/a.md", []string{"docs/a.md"}, 0},

@@ -29,7 +29,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/mistakes.md")
@@ -74,7 +74,7 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 		t.Fatal(err)
 	}
 	if err := op.SetupWithManager(m); err != nil {
-		if !strings.Contains(err.Error(), manual.Mistakes) {
+		if !strings.Contains(err.Error(), logging.ManualMistakes) {
 			t.Errorf("the error does not refer to the page with the mistakes: %v", err)
 		}
 		return withoutLocations(err.Error())
@@ -86,7 +86,7 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 var sourceLocation = regexp.MustCompile(`mistakes/\w+_test\.go:\d+`)
 
 func withoutLocations(text string) string {
-	text = strings.ReplaceAll(sourceLocation.ReplaceAllString(text, "main.go:7"), "; see "+manual.Mistakes, "")
+	text = strings.ReplaceAll(sourceLocation.ReplaceAllString(text, "main.go:7"), "; see "+logging.ManualMistakes, "")
 	lines := strings.Split(strings.TrimPrefix(text, `setting up operator "demo.example.org": `), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimPrefix(line, "main.go:7: ")

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 const (
 	folder   = "../../config/monitoring/"
-	runbooks = manual.Alerts + "#"
+	runbooks = logging.ManualAlerts + "#"
 )
 
 // The parts of an expression that contain names. They are not a full grammar: Prometheus checks that.

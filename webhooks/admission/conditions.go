@@ -3,8 +3,6 @@ package admission
 import (
 	"fmt"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -66,7 +64,7 @@ const reviewedObjectTemplate = "[object == null ? oldObject : object].all(" + ob
 const objectVariable = "it"
 
 // conditionName returns the name of a condition, by the metadata or the field that it requires.
-func conditionName(r requirements.Requirement) string {
+func conditionName(r handlers.Requirement) string {
 	if len(r.Path) == 3 && r.Path.HasPrefix("metadata") {
 		switch r.Path[1] {
 		case "annotations":

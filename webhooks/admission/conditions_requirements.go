@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 
 	"k8s.io/apimachinery/pkg/selection"
 
@@ -16,7 +16,7 @@ import (
 const maxDepth = 16
 
 // expressRequirement expresses one requirement in parentheses. It returns false if that is not possible.
-func expressRequirement(r requirements.Requirement) (text string, ok bool) {
+func expressRequirement(r handlers.Requirement) (text string, ok bool) {
 	there, value, ok := pathExpressions(r.Path)
 	if !ok {
 		return "", false
@@ -91,7 +91,7 @@ func equalsAnyOf(value string, all []any) (string, bool) {
 // integerComparison returns an expression that is true if a text is an integer on the right side of the bound. It is
 // also true for integers that may not fit into 64 bits, because CEL would fail, and for texts that are too long for a
 // cheap regular expression. The operator's filters decide about these.
-func integerComparison(value, operator string, r requirements.Requirement) (string, bool) {
+func integerComparison(value, operator string, r handlers.Requirement) (string, bool) {
 	if len(r.Values) != 1 || !r.Texts {
 		return "", false
 	}

@@ -39,7 +39,7 @@ func (a *WebhookServer) followResources(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	if a.crds != nil {
-		watching.Go(func() { a.crds.Run(ctx, changed) })
+		watching.Go(func() { a.crds.Run(ctx, changed.RequestResync) })
 	}
 	var known *resources
 	// said is the last logged error, because a repeated error is logged only once. unsettled is the number of

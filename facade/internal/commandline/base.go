@@ -1,7 +1,9 @@
 package commandline
 
 import (
-	"log/slog"
+	"cmp"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -9,24 +11,30 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// baseCommand is the common part of all commands that work on a cluster. A command adds its flags and calls
-// [baseCommand.finishFlags]; when it runs, it calls [baseCommand.readAndCheck] before it uses any of them.
+// baseCommand is the common part of all commands. A command adds its flags and calls [baseCommand.finishFlags]; when it
+// runs, it calls [baseCommand.readFlags], or a method that does so, before it uses any of them.
 type baseCommand struct {
 	program     Program
 	environment *environment          // binds the flags to variables
 	cluster     serving.ClusterConfig // --kubeconfig and --context
 	scope       scope                 // -n and -A
 	log         logFlags
+	output      string // --output of commands that print a report: text or json
+
+	defaultNamespace string // of the kubeconfig, after logIn
 }
 
-// newBase returns the base of a command. The name of the command determines its environment variables.
+// newBase returns the base of a command. The name of the command determines its environment variables. Flags that a
+// command does not have keep these defaults, which are valid.
 func newBase(p Program, command string) baseCommand {
-	return baseCommand{program: p, environment: environmentOf(command)}
+	return baseCommand{
+		program: p, environment: environmentOf(command), log: logFlags{format: string(console.Full)}, output: "text",
+	}
 }
 
 // addFlags adds the flags of the cluster, the scope and the log. One and all are the help texts of the scope's flags.
@@ -50,14 +58,53 @@ func (b *baseCommand) addClusterFlags(flags *pflag.FlagSet) {
 	)
 }
 
+// addServedFlags adds the flags of the cluster and of the scope of the operator, for commands that do not run it.
+func (b *baseCommand) addServedFlags(flags *pflag.FlagSet) {
+	b.addClusterFlags(flags)
+	b.scope.addFlags(flags, "the operator serves this `namespace`", "the operator serves the whole cluster")
+}
+
+// addOutput adds the flag for the format of a report.
+func (b *baseCommand) addOutput(cmd *cobra.Command, help string) {
+	cmd.Flags().StringVarP(&b.output, "output", "o", b.output, help)
+	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails only for unknown flags
+}
+
+// checkOutput validates the format of a report.
+func (b *baseCommand) checkOutput(cmd *cobra.Command) error {
+	if b.output != "text" && b.output != "json" {
+		return asUsageError(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", b.output))
+	}
+	return nil
+}
+
+// report is the result of a command, for users and for programs.
+type report interface {
+	WriteText(to io.Writer) error
+	WriteJSON(to io.Writer) error
+	// Err returns an error if the report has a problem.
+	Err() error
+}
+
+// printReport prints the report, and returns its error.
+func (b *baseCommand) printReport(cmd *cobra.Command, r report) error {
+	write := r.WriteText
+	if b.output == "json" {
+		write = r.WriteJSON
+	}
+	return cmp.Or(write(cmd.OutOrStdout()), r.Err())
+}
+
 // logIn logs in as kubectl does. Login handlers are not used: they belong to the running operator, and run only after
 // its startup.
 func (b *baseCommand) logIn(settings serving.ManagerSettings) (*rest.Config, error) {
 	// Errors of the login name the ways to configure a cluster.
-	info, err := connection.Login(b.cluster.Kubeconfig, b.cluster.Context)
+	info, err := credentials.Login(b.cluster.Kubeconfig, b.cluster.Context)
 	if err != nil {
 		return nil, err
 	}
+	b.defaultNamespace = info.DefaultNamespace
 	// The copy keeps the credentials of the login unchanged.
 	config := rest.AddUserAgent(rest.CopyConfig(info.Config), b.program.Name)
 	// The timeouts and proxies of the operator apply to its commands as well.
@@ -74,12 +121,12 @@ func (b *baseCommand) finishFlags(cmd *cobra.Command) {
 
 // completeContexts completes the names of contexts in the kubeconfig.
 func (b *baseCommand) completeContexts(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return connection.ContextNames(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
+	return credentials.ContextNames(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
 }
 
-// readAndCheck sets missing flags from the environment and validates all of them. The common flags are checked before
+// readFlags sets missing flags from the environment and validates all of them. The common flags are checked before
 // those of the command.
-func (b *baseCommand) readAndCheck(cmd *cobra.Command, own func() error) error {
+func (b *baseCommand) readFlags(cmd *cobra.Command, own func(cmd *cobra.Command) error) error {
 	// If the operator cannot run, this error is more helpful than one about flags.
 	if b.program.Err != nil {
 		return b.program.Err
@@ -88,32 +135,46 @@ func (b *baseCommand) readAndCheck(cmd *cobra.Command, own func() error) error {
 	if err := b.environment.setMissingFlags(cmd); err != nil {
 		return err
 	}
-	for _, check := range []func() error{
-		func() error { return b.scope.checkFlags(cmd) }, func() error { return b.log.checkFlags(cmd) }, own,
-	} {
-		if err := check(); err != nil {
-			// The value can come from a variable that the user has forgotten.
-			return b.environment.listVariables(err)
-		}
-	}
-	return nil
+	// The value can come from a variable that the user has forgotten.
+	return b.environment.listVariables(
+		cmp.Or(b.scope.checkFlags(cmd), b.log.checkFlags(cmd), b.checkOutput(cmd), own(cmd)),
+	)
 }
 
-// newLogger returns the logger that the flags describe, and makes all libraries use it.
-func (b *baseCommand) newLogger(cmd *cobra.Command, handler slog.Handler) (logr.Logger, error) {
-	log, err := b.log.newLogger(cmd, b.program.Name, handler)
-	if err != nil {
-		return log, b.environment.listVariables(err)
+// prepare reads the flags, and returns the settings of the operator. Errors of registrations are reported before a
+// connection is made.
+func (b *baseCommand) prepare(
+	cmd *cobra.Command, own func(cmd *cobra.Command) error,
+) (settings serving.ManagerSettings, err error) {
+	if err = b.readFlags(cmd, own); err == nil {
+		settings, err = b.program.Settings()
+	}
+	return settings, err
+}
+
+// prepareWithLog also returns the logger that the flags describe, and makes all libraries use it.
+func (b *baseCommand) prepareWithLog(
+	cmd *cobra.Command, own func(cmd *cobra.Command) error,
+) (settings serving.ManagerSettings, log logr.Logger, err error) {
+	if settings, err = b.prepare(cmd, own); err != nil {
+		return settings, log, err
+	}
+	if log, err = b.log.newLogger(cmd, b.program.Name, settings.LogHandler); err != nil {
+		return settings, log, b.environment.listVariables(err)
 	}
 	// Libraries log during the connection already, so they are redirected before it.
-	b.log.redirectLibraries(log, handler != nil)
-	return log, nil
+	b.log.redirectLibraries(log, settings.LogHandler != nil)
+	return settings, log, nil
 }
 
-// warnAboutScope warns that the whole cluster is served although this was not requested. Kopf warns as well.
-func warnAboutScope(log logr.Logger) {
-	logging.Warn(log, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or "+
-		"-n to choose namespaces")
+// connect reads the flags, and returns the settings and the connection.
+func (b *baseCommand) connect(
+	cmd *cobra.Command, own func(cmd *cobra.Command) error,
+) (settings serving.ManagerSettings, config *rest.Config, err error) {
+	if settings, err = b.prepare(cmd, own); err == nil {
+		config, err = b.logIn(settings)
+	}
+	return settings, config, err
 }
 
 // addCompletion adds shell completion for the values of flags. Without it, shells suggest files for each of them.

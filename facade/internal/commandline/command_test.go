@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/go-logr/logr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
@@ -24,15 +27,15 @@ var errSetUp = errors.New("it is set up")
 type fakeOperator struct {
 	configuredNamespaces []string
 	servedNamespaces     []string
-	peering              commandline.PeeringFlags
-	election             commandline.ElectionFlags
-	inspection           commandline.Inspection
+	peering              serving.PeeringFlags
+	election             serving.ElectionFlags
+	inspection           serving.Inspection
 	handler              slog.Handler
 }
 
 func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 	login := func(_ context.Context, to serving.ClusterConfig) (map[string]*credentials.Info, error) {
-		info, err := connection.Login(to.Kubeconfig, to.Context)
+		info, err := credentials.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"login": info}, err
 	}
 	return serving.ManagerSettings{
@@ -40,11 +43,21 @@ func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 	}, nil
 }
 
-func (f *fakeOperator) Around(_ context.Context, given commandline.RunFlags, serve func() error) error {
-	f.configuredNamespaces, f.servedNamespaces, f.peering, f.inspection = given.Namespaces, given.Namespaces,
-		given.Peering, given.Inspection
-	f.election = given.Election
-	return serve()
+func (f *fakeOperator) asProcess() serving.Process {
+	return serving.Process{Name: "test.example.org", RunnableOperator: f, Log: logr.Discard}
+}
+
+func (f *fakeOperator) UseClient(client.Client)               {}
+func (f *fakeOperator) StartUp(context.Context) (bool, error) { return true, nil }
+func (f *fakeOperator) CleanUp(context.Context) error         { return nil }
+func (f *fakeOperator) ExitTimeout() time.Duration            { return time.Hour }
+
+func (f *fakeOperator) Apply(given serving.RunFlags) {
+	if given.HasScope {
+		f.configuredNamespaces = given.Namespaces
+	}
+	f.servedNamespaces, f.peering, f.inspection, f.election = f.configuredNamespaces, given.Peering, given.Inspection,
+		given.Election
 }
 
 func (f *fakeOperator) SetupWithManager(ctrl.Manager, func() string) error { return errSetUp }
@@ -69,7 +82,7 @@ func TestNamespacesOfFlagsWin(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := &fakeOperator{configuredNamespaces: tc.namespaces}
-			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: op})
+			cmd := commandline.New(commandline.Program{Process: op.asProcess()})
 			var out bytes.Buffer
 			cmd.SetOut(&out)
 			cmd.SetErr(&out)

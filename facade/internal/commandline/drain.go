@@ -18,7 +18,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // drainer is the command that removes everything of the operator from a cluster.
@@ -26,27 +25,25 @@ type drainer struct {
 	base      baseCommand
 	request   draining.Drain
 	peering   string // --peering
-	election  ElectionFlags
+	election  electionFlags
 	deletions string        // --deletions
 	timeout   time.Duration // --deletion-timeout
 	confirmed bool          // --yes
 }
 
 // drainCommand returns the command that removes everything of the operator from a cluster.
-func drainCommand(p Program, program string) *cobra.Command {
+func drainCommand(p Program) *cobra.Command {
 	d := &drainer{base: newBase(p, "drain")}
 	cmd := &cobra.Command{
 		Use: "drain", Short: "Remove everything that the operator has stored, before it is uninstalled",
-		Args: rejectArguments,
 		Long: "Remove everything that the operator has stored in the cluster: its finalizers, annotations and fields " +
 			"on objects, the marks of children, its entries in webhook configurations, its peering records and its " +
 			"Lease. Objects, children and owner references stay. No handler is called, except those of deletions " +
 			"with --deletions=run. Scale the operator to zero first: a running one is an error. An operator that is " +
 			"installed later handles each object as created, unless --keep-memory is given.\n\nThe command lists " +
 			"everything that remains. It can be repeated at any time. The exit code is 1 if anything is left, and 2 " +
-			"if --check has found anything. The command uses the cluster and the permissions of your kubeconfig.\n\n" +
-			environmentHelp,
-		Example: drainExamples(program),
+			"if --check has found anything. The command uses the cluster and the permissions of your kubeconfig.",
+		Example: drainExamples,
 		RunE:    d.drain,
 	}
 	flags := cmd.Flags()
@@ -85,29 +82,17 @@ func (d *drainer) checkFlags(cmd *cobra.Command) error {
 	if d.request.Check && d.request.Freeze {
 		return asUsageError(cmd, errors.New("--check and --freeze exclude each other: a check changes nothing"))
 	}
-	if d.peering != "" {
-		if err := checkPeering(cmd, d.peering); err != nil {
-			return err
-		}
-	}
 	d.request.LeaseName = d.election.ID
-	return d.election.checkID(cmd)
+	return cmp.Or(checkPeering(cmd, d.peering), d.election.checkID(cmd))
 }
 
 // drain drains the cluster and prints the report.
 func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
-	if err := d.base.readAndCheck(cmd, func() error { return d.checkFlags(cmd) }); err != nil {
-		return err
-	}
-	settings, err := d.base.program.Operator.Settings()
+	settings, log, err := d.base.prepareWithLog(cmd, d.checkFlags)
 	if err != nil {
 		return err
 	}
 	if d.request.StoredState, err = d.base.program.Stored(); err != nil {
-		return err
-	}
-	log, err := d.base.newLogger(cmd, settings.LogHandler)
-	if err != nil {
 		return err
 	}
 	if d.request.SharedToo && !d.request.Shared {
@@ -118,13 +103,9 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 	request.Peering.Name = cmp.Or(d.peering, request.Peering.Name)
 	request.Peering.Standalone = request.Peering.Standalone && d.peering == ""
 	// Without flags, the command means the same namespaces as the operator.
-	if request.Namespaces = request.Patterns; d.base.scope.isGiven() {
-		request.Namespaces = nil
-		for _, text := range d.base.scope.namespaces {
-			request.Namespaces = append(request.Namespaces, namespaces.ParsePattern(text))
-		}
-	} else if len(request.Patterns) == 0 {
-		warnAboutScope(log)
+	var said bool
+	if request.Namespaces, said = d.base.scope.choosePatterns(request.Patterns); !said {
+		serving.WarnAboutScope(log)
 	}
 	request.Confirm = func(reason string) error { return d.confirm(cmd, reason) }
 	if d.deletions == "run" {
@@ -145,20 +126,10 @@ func (d *drainer) drain(cmd *cobra.Command, _ []string) error {
 // runDeletions runs the operator for the objects that are being deleted, until the context ends. It takes no part in
 // the peering or the election: the drain has made sure that no other process runs.
 func (d *drainer) runDeletions(ctx context.Context, log logr.Logger) error {
-	given := RunFlags{
+	return d.base.program.Run(ctx, serving.RunOptions{ManagerLog: log, RunFlags: serving.RunFlags{
 		Namespaces: d.base.scope.namespaces, HasScope: d.base.scope.isGiven(), Cluster: d.base.cluster,
-		Peering: PeeringFlags{Standalone: ptr.To(true)}, DeletionsOnly: true,
-	}
-	operator := d.base.program.Operator
-	return operator.Around(ctx, given, func() error {
-		settings, err := operator.Settings() // the startup handlers may have changed them
-		if err != nil {
-			return err
-		}
-		return serving.Run(ctx, settings, serving.Options{
-			Name: d.base.program.Name, Log: log, Cluster: d.base.cluster, SetUp: operator.SetupWithManager,
-		})
-	})
+		Peering: serving.PeeringFlags{Standalone: ptr.To(true)}, DeletionsOnly: true,
+	}})
 }
 
 // printReport prints the report, and returns an error if anything is left or was found.
@@ -176,7 +147,7 @@ func (d *drainer) printReport(cmd *cobra.Command, report *draining.DrainReport, 
 		cmd.Println(afterDrain(d.request.KeepMemory))
 		return nil
 	case d.request.Check:
-		return &foundError{fmt.Errorf("operator %q has things at %d places, as listed", name, count)}
+		return &usageError{fmt.Errorf("operator %q has things at %d places, as listed", name, count)}
 	default:
 		return fmt.Errorf("operator %q was not drained completely: %d things are left, as listed", name, count)
 	}

@@ -9,34 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// The values of --leader-elect.
-const (
-	ElectAuto   = "auto"
-	ElectAlways = "true"
-	ElectNever  = "false"
-)
-
-// ElectionFlags contains the values of the flags of the leader election.
-type ElectionFlags struct {
-	// Mode is ElectAuto, ElectAlways or ElectNever. Empty is ElectNever.
-	Mode string
-	// ID is the name of the Lease; empty for the default.
-	ID string
-	// Shards is the number of ranges of objects that the replicas share; zero leaves it to the settings.
-	Shards int
-}
+// electionFlags are the flags of the leader election.
+type electionFlags struct{ serving.ElectionFlags }
 
 // addFlags adds the flags. Without a value, --leader-elect is true, as in other controllers.
-func (e *ElectionFlags) addFlags(cmd *cobra.Command) {
+func (e *electionFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(
-		&e.Mode, "leader-elect", ElectAuto,
+		&e.Mode, "leader-elect", serving.ElectAuto,
 		"a `mode`: true lets a Lease decide which replica acts, false does not; auto does so in a pod, unless "+
 			"there is a peering object",
 	)
-	flags.Lookup("leader-elect").NoOptDefVal = ElectAlways
+	flags.Lookup("leader-elect").NoOptDefVal = serving.ElectAlways
 	e.addID(flags)
 	flags.IntVar(
 		&e.Shards, "shards", 0,
@@ -45,7 +32,7 @@ func (e *ElectionFlags) addFlags(cmd *cobra.Command) {
 }
 
 // addID adds the flag that names the Lease.
-func (e *ElectionFlags) addID(flags *pflag.FlagSet) {
+func (e *electionFlags) addID(flags *pflag.FlagSet) {
 	flags.StringVar(
 		&e.ID, "leader-elect-id", "",
 		"the `name` of the Lease of the operator; default: its own name, with a digest of its namespaces",
@@ -53,14 +40,14 @@ func (e *ElectionFlags) addID(flags *pflag.FlagSet) {
 }
 
 // checkFlags validates the flags.
-func (e *ElectionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) error {
+func (e *electionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) error {
 	if e.Shards < 0 || e.Shards > defaults.MaxShards {
 		return asUsageError(cmd, fmt.Errorf("--shards=%d: it is a number from 1 to %d, or 0 for the settings",
 			e.Shards, defaults.MaxShards))
 	}
 	switch e.Mode {
-	case ElectAuto, ElectNever:
-	case ElectAlways:
+	case serving.ElectAuto, serving.ElectNever:
+	case serving.ElectAlways:
 		if peers.standalone || peers.name != "" {
 			return asUsageError(cmd, fmt.Errorf("--leader-elect=true excludes --standalone and --peering: a replica "+
 				"acts alone, by its peers, or by a Lease"))
@@ -76,7 +63,7 @@ func (e *ElectionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) erro
 }
 
 // checkID validates the name of the Lease.
-func (e *ElectionFlags) checkID(cmd *cobra.Command) error {
+func (e *electionFlags) checkID(cmd *cobra.Command) error {
 	if e.ID == "" {
 		return nil
 	}
@@ -88,10 +75,10 @@ func (e *ElectionFlags) checkID(cmd *cobra.Command) error {
 }
 
 // values returns the values. A developer's operator, with --dev, does not wait for a Lease by itself.
-func (e *ElectionFlags) values(peers *peeringFlags) ElectionFlags {
-	given := *e
-	if given.Mode == ElectAuto && peers.usesDevPriority {
-		given.Mode = ElectNever
+func (e *electionFlags) values(peers *peeringFlags) serving.ElectionFlags {
+	given := e.ElectionFlags
+	if given.Mode == serving.ElectAuto && peers.usesDevPriority {
+		given.Mode = serving.ElectNever
 	}
 	return given
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // TestElection shows how the flags of the leader election reach the operator.
@@ -15,21 +15,21 @@ func TestElection(t *testing.T) {
 		reason      string
 		environment map[string]string
 		args        string
-		want        commandline.ElectionFlags
+		want        serving.ElectionFlags
 	}{
-		"Nothing": {"the default is auto", nil, "", commandline.ElectionFlags{Mode: "auto"}},
+		"Nothing": {"the default is auto", nil, "", serving.ElectionFlags{Mode: "auto"}},
 		"Flag": {"the flag without a value turns the election on, as in other controllers",
-			nil, "run --leader-elect", commandline.ElectionFlags{Mode: "true"}},
-		"Off": {"false turns it off", nil, "--leader-elect=false", commandline.ElectionFlags{Mode: "false"}},
+			nil, "run --leader-elect", serving.ElectionFlags{Mode: "true"}},
+		"Off": {"false turns it off", nil, "--leader-elect=false", serving.ElectionFlags{Mode: "false"}},
 		"ID": {"the name of the Lease can be set", nil, "--leader-elect-id=a.b",
-			commandline.ElectionFlags{Mode: "auto", ID: "a.b"}},
+			serving.ElectionFlags{Mode: "auto", ID: "a.b"}},
 		"Variables": {"variables set both", map[string]string{
 			"KOPF_RUN_LEADER_ELECT": "true", "KOPF_RUN_LEADER_ELECT_ID": "a"}, "run",
-			commandline.ElectionFlags{Mode: "true", ID: "a"}},
+			serving.ElectionFlags{Mode: "true", ID: "a"}},
 		"Developer": {"the operator of a developer does not wait for a Lease", nil, "--dev",
-			commandline.ElectionFlags{Mode: "false"}},
+			serving.ElectionFlags{Mode: "false"}},
 		"ElectingDeveloper": {"it does if that is demanded", nil, "--dev --leader-elect=true",
-			commandline.ElectionFlags{Mode: "true"}},
+			serving.ElectionFlags{Mode: "true"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := &fakeOperator{}

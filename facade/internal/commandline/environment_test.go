@@ -25,7 +25,7 @@ func runWith(t *testing.T, op *fakeOperator, environment map[string]string, args
 	for name, value := range environment {
 		t.Setenv(name, value)
 	}
-	cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: op})
+	cmd := commandline.New(commandline.Program{Process: op.asProcess()})
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,68 +24,40 @@ const (
 
 // explainer is the command that requests the explanation of one object from a running operator.
 type explainer struct {
-	program     Program
-	environment *environment
-	address     string // --address
-	namespace   string // --namespace; empty if it is not given or is part of the name argument
-	output      string // --output: text or json
+	base    baseCommand
+	object  namedObject
+	address string // --address
 }
 
 // explainCommand returns the command that shows why handlers were or were not called.
-func explainCommand(p Program, program string) *cobra.Command {
-	e := &explainer{program: p, environment: environmentOf("explain")}
+func explainCommand(p Program) *cobra.Command {
+	e := &explainer{base: newBase(p, "explain")}
 	cmd := &cobra.Command{
 		Use: "explain KIND [NAMESPACE/]NAME", Short: "Explain why handlers were called for an object, or not",
 		Long: "Show the history of one object and why each handler ran or did not run: its events, changes, " +
 			"attempts, outcomes and retries. The running operator answers from its memory, which begins with its " +
 			"start and is limited. It listens on its own machine only, unless its flag --debug-bind-address has " +
-			"another address.\n\n" + environmentHelp,
-		Example: explainExamples(program), Args: checkObjectArguments, RunE: e.runExplain,
-		ValidArgsFunction: cobra.NoFileCompletions,
+			"another address.",
+		Example: explainExamples, Args: checkObjectArguments, RunE: e.runExplain,
 	}
 	// This command does not connect to the cluster, so it has only its own flags.
-	flags := cmd.Flags()
-	flags.StringVar(&e.address, "address", inspection.DefaultAddress, "where the operator answers, as host:port")
-	flags.StringVarP(&e.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
-	flags.StringVarP(&e.output, "output", "o", "text", "the `format` of the answer: text or json")
-	e.environment.bindFlags(flags)
-	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails only for unknown flags
+	cmd.Flags().StringVar(
+		&e.address, "address", inspection.DefaultAddress, "where the operator answers, as host:port",
+	)
+	e.object.addFlags(cmd.Flags())
+	e.base.addOutput(cmd, "the `format` of the answer: text or json")
+	e.base.finishFlags(cmd)
 	return cmd
-}
-
-// checkObjectArguments checks the arguments KIND and [NAMESPACE/]NAME.
-func checkObjectArguments(cmd *cobra.Command, args []string) error {
-	if len(args) != 2 {
-		return asUsageError(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
-			len(args), "widget default/my-widget"))
-	}
-	// A slash with an empty part before or after it is more likely an error than a name.
-	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
-		return asUsageError(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
-	}
-	return nil
 }
 
 // runExplain sends the request and prints the answer.
 func (e *explainer) runExplain(cmd *cobra.Command, args []string) error {
-	// An invalid operator does not have a name that could be compared with that in the answer.
-	if e.program.Err != nil {
-		return e.program.Err
-	}
-	if err := e.environment.setMissingFlags(cmd); err != nil {
+	// A wrong value is reported even if no operator is running.
+	if err := e.base.readFlags(cmd, e.object.readName(args)); err != nil {
 		return err
 	}
-	// The flag is checked before the request, so that a wrong value is reported even if no operator is running.
-	if e.output != "text" && e.output != "json" {
-		return e.environment.listVariables(asUsageError(cmd,
-			fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
-	}
-	namespace, name, err := objectName(args[1], e.namespace)
-	if err != nil {
-		return e.environment.listVariables(asUsageError(cmd, err))
-	}
-	answer, err := e.requestExplanation(cmd, url.Values{"kind": {args[0]}, "namespace": {namespace}, "name": {name}})
+	about := url.Values{"kind": {e.object.kind}, "namespace": {e.object.namespace}, "name": {e.object.name}}
+	answer, err := e.requestExplanation(cmd, about)
 	if err != nil {
 		return err
 	}
@@ -126,7 +97,7 @@ func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]
 			"see --address", e.address, response.Status)
 	}
 	// Several operators can run on one machine, and the answer of the wrong one would be misleading.
-	if problem.Operator != "" && problem.Operator != e.program.Name {
+	if problem.Operator != "" && problem.Operator != e.base.program.Name {
 		return nil, e.otherOperatorError(problem.Operator)
 	}
 	return nil, errors.New(problem.Error)
@@ -135,7 +106,7 @@ func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]
 // otherOperatorError returns the error for an answer that comes from another operator.
 func (e *explainer) otherOperatorError(name string) error {
 	return fmt.Errorf("the server at %s is operator %q, not %q: see --address, and --debug-bind-address of run",
-		e.address, name, e.program.Name)
+		e.address, name, e.base.program.Name)
 }
 
 // printAnswer checks that the answer comes from this operator, and prints it. JSON is printed unchanged, because it may
@@ -147,10 +118,10 @@ func (e *explainer) printAnswer(to io.Writer, answer []byte) error {
 		return fmt.Errorf("the server at %s is not an operator that serves explanations: %w; see --address",
 			e.address, err)
 	}
-	if found.Operator != e.program.Name {
+	if found.Operator != e.base.program.Name {
 		return e.otherOperatorError(found.Operator)
 	}
-	if e.output == "json" {
+	if e.base.output == "json" {
 		_, err := to.Write(answer)
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
@@ -50,7 +51,7 @@ func startHTTPServer(t *testing.T, handler http.HandlerFunc) (address string) {
 // explain runs the command and returns its exit code, its output, and its error output.
 func explain(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
+	cmd := commandline.New(commandline.Program{Process: (&fakeOperator{}).asProcess()})
 	var stdout, stderr strings.Builder
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
@@ -259,24 +260,24 @@ func TestDebugBindAddress(t *testing.T) {
 		reason      string
 		environment environment
 		args        []string
-		want        commandline.Inspection
+		want        serving.Inspection
 	}{
 		"default": {"the default address is optional", nil, nil,
-			commandline.Inspection{Address: "localhost:8082", Optional: true}},
+			serving.Inspection{Address: "localhost:8082", Optional: true}},
 		"chosen": {"a chosen address is not optional", nil, []string{"--debug-bind-address", "localhost:9000"},
-			commandline.Inspection{Address: "localhost:9000"}},
+			serving.Inspection{Address: "localhost:9000"}},
 		"as usual": {"the default address as a flag is not optional",
 			nil, []string{"--debug-bind-address", "localhost:8082"},
-			commandline.Inspection{Address: "localhost:8082"}},
+			serving.Inspection{Address: "localhost:8082"}},
 		"off": {"the address 0 switches the server off",
-			nil, []string{"--debug-bind-address=0"}, commandline.Inspection{Address: "0"}},
+			nil, []string{"--debug-bind-address=0"}, serving.Inspection{Address: "0"}},
 		"environment": {"an address in the environment is not optional",
 			environment{"KOPF_RUN_DEBUG_BIND_ADDRESS": ":9000"}, nil,
-			commandline.Inspection{Address: ":9000"}},
+			serving.Inspection{Address: ":9000"}},
 		"console": {"the console makes the default address mandatory", nil, []string{"--console"},
-			commandline.Inspection{Address: "localhost:8082", Console: true}},
+			serving.Inspection{Address: "localhost:8082", Console: true}},
 		"profiles": {"profiling makes the default address mandatory", environment{"KOPF_RUN_PROFILING": "1"}, nil,
-			commandline.Inspection{Address: "localhost:8082", Profiling: true}},
+			serving.Inspection{Address: "localhost:8082", Profiling: true}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

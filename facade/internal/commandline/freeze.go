@@ -11,10 +11,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // freezePriority is the default priority of a freeze. Kopf has the same default.
@@ -33,14 +31,14 @@ type freezer struct {
 }
 
 // freezeCommand returns the command that pauses operators. Kopf: kopf freeze.
-func freezeCommand(p Program, program string) *cobra.Command {
+func freezeCommand(p Program) *cobra.Command {
 	f := &freezer{base: newBase(p, "freeze"), isFreeze: true, priority: freezePriority}
 	cmd := &cobra.Command{
-		Use: "freeze", Short: "Pause operators for some time", Args: rejectArguments,
+		Use: "freeze", Short: "Pause operators for some time",
 		Long: "Pause operators: this one, and all that share its peering object and have the same priority or a " +
 			"lower one, also those of other programs. They continue when the time is over, or with the command " +
-			"resume. The command uses the cluster and the permissions of your kubeconfig.\n\n" + environmentHelp,
-		Example: freezeExamples(program),
+			"resume. The command uses the cluster and the permissions of your kubeconfig.",
+		Example: freezeExamples,
 		RunE:    f.writeRecord,
 	}
 	flags := cmd.Flags()
@@ -54,13 +52,13 @@ func freezeCommand(p Program, program string) *cobra.Command {
 }
 
 // resumeCommand returns the command that resumes operators. Kopf: kopf resume.
-func resumeCommand(p Program, program string) *cobra.Command {
+func resumeCommand(p Program) *cobra.Command {
 	f := &freezer{base: newBase(p, "resume")}
 	cmd := &cobra.Command{
-		Use: "resume", Short: "Resume paused operators", Args: rejectArguments,
+		Use: "resume", Short: "Resume paused operators",
 		Long: "Resume operators that were paused by the command freeze, also that of Kopf, by the same user on the " +
-			"same machine, or with the same --id.\n\n" + environmentHelp,
-		Example: resumeExamples(program),
+			"same machine, or with the same --id.",
+		Example: resumeExamples,
 		RunE:    f.writeRecord,
 	}
 	f.addFlags(cmd)
@@ -98,19 +96,13 @@ func (f *freezer) checkFlags(cmd *cobra.Command) error {
 
 // writeRecord writes or removes the record in all selected peering objects.
 func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
-	if err := f.base.readAndCheck(cmd, func() error { return f.checkFlags(cmd) }); err != nil {
-		return err
-	}
 	// The settings determine the default scope and the connection.
-	settings, err := f.base.program.Operator.Settings()
+	settings, log, err := f.base.prepareWithLog(cmd, f.checkFlags)
 	if err != nil {
 		return err
 	}
-	log, err := f.base.newLogger(cmd, settings.LogHandler)
-	if err != nil {
-		return err
-	}
-	meant, said := f.selectedNamespaces(settings)
+	// Without flags, the command means the same namespaces as the operator. None means the cluster-scoped object.
+	meant, said := f.base.scope.choosePatterns(settings.Patterns)
 	// Kopf warns in the same case.
 	if !said {
 		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
@@ -133,20 +125,6 @@ func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
 		return fmt.Errorf("%s of peering %q: %w", cmd.Name(), f.peering, err)
 	}
 	return nil
-}
-
-// selectedNamespaces returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said
-// is false if neither flags nor settings select anything.
-func (f *freezer) selectedNamespaces(settings serving.ManagerSettings) (patterns namespaces.Patterns, said bool) {
-	// Without flags, the command means the same namespaces as the operator.
-	if !f.base.scope.isGiven() {
-		return settings.Patterns, len(settings.Patterns) > 0
-	}
-	// With -A, there are no namespaces, which means the cluster-scoped object.
-	for _, text := range f.base.scope.namespaces {
-		patterns = append(patterns, namespaces.ParsePattern(text))
-	}
-	return patterns, true
 }
 
 // recordIdentity returns the identity of the record. A resume must use the same identity as the freeze. So the default

@@ -69,7 +69,7 @@ func TestFreezeFlags(t *testing.T) {
 				t.Setenv(variable, value)
 			}
 			t.Setenv("KUBECONFIG", unreachableKubeconfig)
-			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
+			cmd := commandline.New(commandline.Program{Process: (&fakeOperator{}).asProcess()})
 			var out strings.Builder
 			cmd.SetOut(&out)
 			cmd.SetErr(&out)
@@ -91,7 +91,7 @@ func TestCompletion(t *testing.T) {
 		"run --liveness ":                   "", // and no files
 	} {
 		t.Run(args, func(t *testing.T) {
-			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
+			cmd := commandline.New(commandline.Program{Process: (&fakeOperator{}).asProcess()})
 			var out strings.Builder
 			cmd.SetOut(&out)
 			cmd.SetErr(&strings.Builder{})

@@ -2,8 +2,6 @@ package commandline
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,12 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// Manifests returns the manifests of an operator as files, and hints for the user. The function cluster connects to a
-// cluster, if that is needed.
-type Manifests func(
-	ctx context.Context, given RunFlags, options manifests.Options, cluster func() (*rest.Config, error),
-) (files []manifests.File, hints []string, err error)
-
 // manifestPrinter is the command that prints manifests, with its flags.
 type manifestPrinter struct {
 	base    baseCommand
@@ -33,16 +25,15 @@ type manifestPrinter struct {
 }
 
 // manifestsCommand returns the command that prints the manifests with which the operator runs in a cluster.
-func manifestsCommand(p Program, program string) *cobra.Command {
+func manifestsCommand(p Program) *cobra.Command {
 	m := &manifestPrinter{base: newBase(p, "manifests")}
 	cmd := &cobra.Command{
-		Use: "manifests", Short: "Print the manifests of the operator, for kubectl apply", Args: rejectArguments,
+		Use: "manifests", Short: "Print the manifests of the operator, for kubectl apply",
 		Long: "Print what the operator needs to run in a cluster: a namespace, a service account with the " +
 			"permissions of its handlers and no others, a Deployment, and what belongs to its admission handlers " +
 			"and its peering. Nothing is written to a cluster. A cluster is read only for kinds that neither " +
-			"Kubernetes nor --crds has. Startup handlers are not called, so what they set is not known.\n\n" +
-			environmentHelp,
-		Example: manifestsExamples(program),
+			"Kubernetes nor --crds has. Startup handlers are not called, so what they set is not known.",
+		Example: manifestsExamples,
 		RunE:    m.printManifests,
 	}
 	m.addFlags(cmd)
@@ -52,8 +43,7 @@ func manifestsCommand(p Program, program string) *cobra.Command {
 // addFlags adds the flags of the command.
 func (m *manifestPrinter) addFlags(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &m.options
-	m.base.addClusterFlags(flags)
-	m.base.scope.addFlags(flags, "the operator serves this `namespace`", "the operator serves the whole cluster")
+	m.base.addServedFlags(flags)
 	m.needs.addFlags(cmd)
 	flags.StringVar(&o.Image, "image", "", "the container `image` of the operator")
 	flags.StringVar(
@@ -94,17 +84,7 @@ func (m *manifestPrinter) addFlags(cmd *cobra.Command) {
 // printManifests prints or writes the manifests, and prints hints to the error output, so that the output can be piped
 // to kubectl.
 func (m *manifestPrinter) printManifests(cmd *cobra.Command, _ []string) error {
-	if m.base.program.Err != nil {
-		return m.base.program.Err
-	}
-	// This command has no flags of the log, so it does not use the common check.
-	if err := m.base.environment.setMissingFlags(cmd); err != nil {
-		return err
-	}
-	if err := cmp.Or(m.base.scope.checkFlags(cmd), m.checkFlags(cmd)); err != nil {
-		return m.base.environment.listVariables(err)
-	}
-	settings, err := m.base.program.Operator.Settings()
+	settings, err := m.base.prepare(cmd, m.checkFlags)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 
 // objectCommand is the common part of the commands that control the handling of one object.
 type objectCommand struct {
-	base      baseCommand
-	namespace string // --namespace; empty if it is not given or is part of the name argument
+	base   baseCommand
+	object namedObject
 
 	all      bool          // --all of retry-object
 	wait     bool          // --wait of retry-object
@@ -34,7 +34,7 @@ func newObjectCommand(
 	c := &objectCommand{base: newBase(p, name)}
 	cmd.Args = checkObjectArguments
 	cmd.Long += " The command uses the cluster and the permissions of your kubeconfig, which must allow to get and " +
-		"to patch the object.\n\n" + environmentHelp
+		"to patch the object."
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := c.findObject(cmd, args)
 		if err != nil {
@@ -43,7 +43,7 @@ func newObjectCommand(
 		return act(c, cmd, o)
 	}
 	c.base.addClusterFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&c.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
+	c.object.addFlags(cmd.Flags())
 	if flags != nil {
 		flags(c, cmd.Flags())
 	}
@@ -52,13 +52,13 @@ func newObjectCommand(
 }
 
 // retryCommand returns the command that runs the handlers of an object again.
-func retryCommand(p Program, program string) *cobra.Command {
+func retryCommand(p Program) *cobra.Command {
 	return newObjectCommand(p, &cobra.Command{
 		Use: "retry-object KIND [NAMESPACE/]NAME", Short: "Run the handlers of one object again",
 		Long: "Run the handlers of one object again that have failed permanently in its last change, or that wait " +
 			"for their next attempt. With --all, the object is handled as a new one: its handlers of creations and " +
 			"of fields are called.",
-		Example: retryExamples(program),
+		Example: retryExamples,
 	}, func(c *objectCommand, flags *pflag.FlagSet) {
 		flags.BoolVar(&c.all, "all", false, "call also the handlers that have succeeded")
 		flags.BoolVar(&c.wait, "wait", false, "wait until the handlers have finished; failures are errors")
@@ -67,13 +67,13 @@ func retryCommand(p Program, program string) *cobra.Command {
 }
 
 // pauseCommand returns the command that pauses an object.
-func pauseCommand(p Program, program string) *cobra.Command {
+func pauseCommand(p Program) *cobra.Command {
 	return newObjectCommand(p, &cobra.Command{
 		Use: "pause-object KIND [NAMESPACE/]NAME", Short: "Pause the handling of one object",
 		Long: "Pause the handling of one object: its handlers are not called, and its daemons and timers stop, until " +
 			"the command resume-object. Its deletion is handled nevertheless, unless --deletion is given. To pause " +
 			"whole operators, see the command freeze.",
-		Example: pauseExamples(program),
+		Example: pauseExamples,
 	}, func(c *objectCommand, flags *pflag.FlagSet) {
 		flags.BoolVar(
 			&c.deletion, "deletion", false, "pause the deletion as well: the object stays until it is resumed",
@@ -82,37 +82,22 @@ func pauseCommand(p Program, program string) *cobra.Command {
 }
 
 // resumeObjectCommand returns the command that ends the pause of an object.
-func resumeObjectCommand(p Program, program string) *cobra.Command {
+func resumeObjectCommand(p Program) *cobra.Command {
 	return newObjectCommand(p, &cobra.Command{
 		Use: "resume-object KIND [NAMESPACE/]NAME", Short: "End the pause of one object",
 		Long:    "End the pause of one object by the command pause-object. Changes in the meantime are handled then.",
-		Example: resumeObjectExamples(program),
+		Example: resumeObjectExamples,
 	}, nil, (*objectCommand).resumeObject)
 }
 
 // findObject finds the object in the cluster.
 func (c *objectCommand) findObject(cmd *cobra.Command, args []string) (*clusterops.ControlledObject, error) {
-	if c.base.program.Err != nil {
-		return nil, c.base.program.Err
-	}
-	// These commands have neither a scope nor a log, so they do not use the common check.
-	if err := c.base.environment.setMissingFlags(cmd); err != nil {
-		return nil, err
-	}
-	namespace, name, err := objectName(args[1], c.namespace)
-	if err != nil {
-		return nil, c.base.environment.listVariables(asUsageError(cmd, err))
-	}
-	settings, err := c.base.program.Operator.Settings()
-	if err != nil {
-		return nil, err
-	}
-	config, err := c.base.logIn(settings)
+	settings, config, err := c.base.connect(cmd, c.object.readName(args))
 	if err != nil {
 		return nil, err
 	}
 	return clusterops.FindObject(cmd.Context(), config, clusterops.ObjectLookup{
-		Kind: args[0], Namespace: namespace, Name: name, Prefix: settings.AnnotationPrefix,
+		Kind: c.object.kind, Namespace: c.object.namespace, Name: c.object.name, Prefix: settings.AnnotationPrefix,
 		Operator: c.base.program.Name,
 	})
 }
@@ -180,16 +165,39 @@ func (c *objectCommand) resumeObject(cmd *cobra.Command, o *clusterops.Controlle
 	return nil
 }
 
-// objectName returns the namespace and the name of an argument [NAMESPACE/]NAME. The namespace can be given twice, in
-// the flag and in the argument, but then both must agree.
-func objectName(argument, flag string) (namespace, name string, err error) {
-	namespace, name, both := strings.Cut(argument, "/")
-	switch {
-	case !both:
-		return flag, argument, nil
-	case flag != "" && flag != namespace:
-		return "", "", fmt.Errorf("there are two namespaces: %s and %s", flag, namespace)
-	default:
-		return namespace, name, nil
+// namedObject is the object that a command is about, with the arguments KIND and [NAMESPACE/]NAME.
+type namedObject struct{ kind, namespace, name string }
+
+// addFlags adds the flag of the namespace.
+func (o *namedObject) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
+}
+
+// checkObjectArguments checks the arguments KIND and [NAMESPACE/]NAME.
+func checkObjectArguments(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return asUsageError(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
+			len(args), "widget default/my-widget"))
+	}
+	// A slash with an empty part before or after it is more likely an error than a name.
+	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
+		return asUsageError(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
+	}
+	return nil
+}
+
+// readName returns a function that reads the checked arguments. The namespace can be given twice, in the flag and in
+// the argument, but then both must agree.
+func (o *namedObject) readName(args []string) func(cmd *cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		o.kind, o.name = args[0], args[1]
+		namespace, name, both := strings.Cut(o.name, "/")
+		switch {
+		case both && o.namespace != "" && o.namespace != namespace:
+			return asUsageError(cmd, fmt.Errorf("there are two namespaces: %s and %s", o.namespace, namespace))
+		case both:
+			o.namespace, o.name = namespace, name
+		}
+		return nil
 	}
 }

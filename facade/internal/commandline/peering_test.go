@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // TestPeering shows that only the given flags and variables of peering reach the operator.
@@ -16,33 +17,33 @@ func TestPeering(t *testing.T) {
 		reason      string
 		environment map[string]string
 		args        string
-		want        commandline.PeeringFlags
+		want        serving.PeeringFlags
 	}{
-		"nothing": {"nothing is set without flags", nil, "", commandline.PeeringFlags{}},
-		"name":    {"-P sets the peering, as in Kopf", nil, "-P a.b", commandline.PeeringFlags{Name: "a.b"}},
+		"nothing": {"nothing is set without flags", nil, "", serving.PeeringFlags{}},
+		"name":    {"-P sets the peering, as in Kopf", nil, "-P a.b", serving.PeeringFlags{Name: "a.b"}},
 		"priority": {"-p sets a decimal priority, as in Kopf",
-			nil, "-p 010", commandline.PeeringFlags{Priority: ptr.To(10)}},
+			nil, "-p 010", serving.PeeringFlags{Priority: ptr.To(10)}},
 		"no priority": {"a priority of zero is set",
-			nil, "run --priority=0", commandline.PeeringFlags{Priority: ptr.To(0)}},
+			nil, "run --priority=0", serving.PeeringFlags{Priority: ptr.To(0)}},
 		"low": {"a negative priority is accepted, as in Kopf",
-			nil, "-p -5", commandline.PeeringFlags{Priority: ptr.To(-5)}},
+			nil, "-p -5", serving.PeeringFlags{Priority: ptr.To(-5)}},
 		"dev": {"--dev overrides the priority, as in Kopf",
-			nil, "--dev -p 5", commandline.PeeringFlags{Priority: ptr.To(666)}},
+			nil, "--dev -p 5", serving.PeeringFlags{Priority: ptr.To(666)}},
 		"alone": {"--standalone makes the operator stand alone",
-			nil, "--standalone", commandline.PeeringFlags{Standalone: ptr.To(true)}},
+			nil, "--standalone", serving.PeeringFlags{Standalone: ptr.To(true)}},
 		"not alone": {"a negative variable makes the operator not stand alone",
-			map[string]string{"KOPF_RUN_STANDALONE": "no"}, "", commandline.PeeringFlags{Standalone: ptr.To(false)}},
+			map[string]string{"KOPF_RUN_STANDALONE": "no"}, "", serving.PeeringFlags{Standalone: ptr.To(false)}},
 		"variables": {"the variables of Kopf set peering and priority",
 			map[string]string{"KOPF_RUN_PEERING": "a", "KOPF_RUN_PRIORITY": "5"}, "run",
-			commandline.PeeringFlags{Name: "a", Priority: ptr.To(5)}},
+			serving.PeeringFlags{Name: "a", Priority: ptr.To(5)}},
 		"longer name": {"KOPF_RUN_PEERING_NAME sets the peering, as in Kopf",
 			map[string]string{"KOPF_RUN_PEERING_NAME": "a"}, "",
-			commandline.PeeringFlags{Name: "a"}},
+			serving.PeeringFlags{Name: "a"}},
 		"developer": {"the flag --dev=false overrides the variable",
 			map[string]string{"KOPF_RUN_DEV": "1"}, "--dev=false -p 5",
-			commandline.PeeringFlags{Priority: ptr.To(5)}},
+			serving.PeeringFlags{Priority: ptr.To(5)}},
 		"before the command": {"flags before the command work like flags after it",
-			nil, "-P a -p 1 --dev run", commandline.PeeringFlags{
+			nil, "-P a -p 1 --dev run", serving.PeeringFlags{
 				Name: "a", Priority: ptr.To(666),
 			}},
 	}
@@ -87,7 +88,7 @@ func TestWrongFlags(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := &fakeOperator{}
-			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: op})
+			cmd := commandline.New(commandline.Program{Process: op.asProcess()})
 			var out strings.Builder
 			cmd.SetOut(&out)
 			cmd.SetErr(&out)

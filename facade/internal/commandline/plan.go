@@ -1,7 +1,6 @@
 package commandline
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,23 +32,19 @@ type PlanReport interface {
 	WriteText(w io.Writer, most int) error
 }
 
-// PlanFunc predicts what the operator would do when it starts. It only reads.
-type PlanFunc func(ctx context.Context, given PlanRequest) (PlanReport, error)
-
 // errPlanned has the exit code of a plan with changes. It is not printed.
-var errPlanned error = &foundError{errors.New("changes would be handled")}
+var errPlanned error = &usageError{errors.New("changes would be handled")}
 
 // planner is the command that predicts what the operator would do.
 type planner struct {
 	base     baseCommand
 	request  PlanRequest
-	output   string // --output: text or json
-	most     int    // --limit
-	complete bool   // --all
+	most     int  // --limit
+	complete bool // --all
 }
 
 // planCommand returns the command that predicts what the operator would do when it starts.
-func planCommand(p Program, program string) *cobra.Command {
+func planCommand(p Program) *cobra.Command {
 	f := &planner{base: newBase(p, "plan")}
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Show what this version would do in a cluster, without doing it",
@@ -57,13 +52,13 @@ func planCommand(p Program, program string) *cobra.Command {
 			"Objects are only read: nothing is written, and no handler is called. Filters and index functions are " +
 			"called, startup handlers are not, so their settings are not known. It needs the permission to list the " +
 			"handled kinds, and uses your kubeconfig.\n\nThe exit code is 0 if no change would be handled, 2 if " +
-			"creations, updates or deletions would be handled, and 1 after an error.\n\n" + environmentHelp,
-		Example: planExamples(program), RunE: f.runPlan,
+			"creations, updates or deletions would be handled, and 1 after an error.",
+		Example: planExamples, RunE: f.runPlan,
 		Args: func(cmd *cobra.Command, args []string) error { return withoutUsageCode(rejectArguments(cmd, args)) },
 	}
 	flags := cmd.Flags()
 	f.base.addFlags(cmd, "the objects of this `namespace`", "the objects of the whole cluster")
-	flags.StringVarP(&f.output, "output", "o", "text", "the `format`: text or json")
+	f.base.addOutput(cmd, "the `format`: text or json")
 	flags.IntVar(&f.most, "limit", 10, "the `number` of objects to show for each handler, in text")
 	flags.BoolVar(&f.complete, "all", false, "show all objects, in text")
 	flags.StringVar(
@@ -75,8 +70,6 @@ func planCommand(p Program, program string) *cobra.Command {
 		"show the take-over of a Python operator, with the storages of kopf.AsKopf",
 	)
 	f.base.finishFlags(cmd)
-	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails only for unknown flags
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return withoutUsageCode(asUsageError(cmd, err)) })
 	return cmd
 }
@@ -98,7 +91,7 @@ func (f *planner) runPlan(cmd *cobra.Command, _ []string) error {
 	if f.complete {
 		f.most = -1
 	}
-	if f.output == "json" {
+	if f.base.output == "json" {
 		encoder := json.NewEncoder(cmd.OutOrStdout())
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
@@ -118,8 +111,6 @@ func (f *planner) runPlan(cmd *cobra.Command, _ []string) error {
 // checkFlags validates the flags of the command.
 func (f *planner) checkFlags(cmd *cobra.Command) error {
 	switch {
-	case f.output != "text" && f.output != "json":
-		return asUsageError(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", f.output))
 	case f.most < 0:
 		return asUsageError(cmd, fmt.Errorf("--limit: %d is negative; see --all", f.most))
 	case f.request.Load != "" && (f.base.cluster.Kubeconfig != "" || f.base.cluster.Context != ""):
@@ -130,15 +121,7 @@ func (f *planner) checkFlags(cmd *cobra.Command) error {
 
 // makeReport connects to the cluster, unless a file is given, and makes the report.
 func (f *planner) makeReport(cmd *cobra.Command) (PlanReport, error) {
-	if err := f.base.readAndCheck(cmd, func() error { return f.checkFlags(cmd) }); err != nil {
-		return nil, err
-	}
-	// The registrations are checked before the connection.
-	settings, err := f.base.program.Operator.Settings()
-	if err != nil {
-		return nil, err
-	}
-	log, err := f.base.newLogger(cmd, settings.LogHandler)
+	settings, log, err := f.base.prepareWithLog(cmd, f.checkFlags)
 	if err != nil {
 		return nil, err
 	}

@@ -46,16 +46,15 @@ func (s *scope) checkFlags(cmd *cobra.Command) error {
 // isGiven reports whether the flags select anything.
 func (s *scope) isGiven() bool { return s.allNamespaces || len(s.namespaces) > 0 }
 
-// chooseNamespaces returns the namespaces to serve, none for the whole cluster. Flags take precedence over the
+// choosePatterns returns the patterns of the namespaces, none for the whole cluster. Flags take precedence over the
 // program's settings. Said is false if neither selects anything.
-func (s *scope) chooseNamespaces(ofProgram []string) (names []string, said bool) {
-	switch {
-	// An explicit -A overrides the namespaces of the program.
-	case s.allNamespaces:
-		return nil, true
-	case len(s.namespaces) > 0:
-		return s.namespaces, true
-	default:
+func (s *scope) choosePatterns(ofProgram namespaces.Patterns) (patterns namespaces.Patterns, said bool) {
+	if !s.isGiven() {
 		return ofProgram, len(ofProgram) > 0
 	}
+	// An explicit -A overrides the namespaces of the program.
+	for _, text := range s.namespaces {
+		patterns = append(patterns, namespaces.ParsePattern(text))
+	}
+	return patterns, true
 }

@@ -33,7 +33,7 @@ func TestColoursOnATerminal(t *testing.T) {
 				t.Skipf("this system has no pseudo-terminals here: %v", err)
 			}
 			defer func() { _ = terminal.Close() }()
-			cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
+			cmd := commandline.New(commandline.Program{Process: (&fakeOperator{}).asProcess()})
 			cmd.SetErr(terminal)
 			cmd.SetArgs(append(c.args, "--kubeconfig", unreachableKubeconfig))
 			if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, errSetUp) {

@@ -66,8 +66,11 @@ func (l *lifetime) String() string {
 // Type implements [pflag.Value].
 func (*lifetime) Type() string { return "seconds" }
 
-// checkPeering returns an error if a peering object cannot have this name.
+// checkPeering returns an error if a peering object cannot have this name. An empty name is not given.
 func checkPeering(cmd *cobra.Command, name string) error {
+	if name == "" {
+		return nil
+	}
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return asUsageError(cmd, fmt.Errorf(
 			"-P (--peering): %q is not the name of a peering object: %s", name, problems[0],

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -71,9 +72,6 @@ func (i *Info) contentDigest() [sha256.Size]byte {
 // fileContent returns the content of a file. It returns nil for files that cannot be read: the user of the file reports
 // the error.
 func fileContent(path string) []byte {
-	if path == "" {
-		return nil
-	}
 	data, err := os.ReadFile(path) //nolint:gosec // it is the user's own
 	if err != nil {
 		return nil
@@ -91,7 +89,7 @@ func (i *Info) toConfig() (*rest.Config, error) {
 		// The configuration belongs to the login handler and must not be modified.
 		c = rest.CopyConfig(i.Config)
 	}
-	overrideField(&c.Host, i.Server)
+	c.Host = cmp.Or(i.Server, c.Host)
 	i.setTrust(c)
 	// Without a user in the fields, that of the configuration is kept.
 	if i.identifiesUser() {
@@ -105,11 +103,4 @@ func (i *Info) toConfig() (*rest.Config, error) {
 		return nil, errors.New("field Server: it is missing")
 	}
 	return c, nil
-}
-
-// overrideField sets a field unless the value is empty.
-func overrideField(field *string, value string) {
-	if value != "" {
-		*field = value
-	}
 }

@@ -19,13 +19,11 @@ import (
 // again. Kopf has the same limit.
 const MaxInvalidatedDigests = 3
 
-// Login returns the available credentials by handler id.
-type Login func(ctx context.Context) (map[string]*Info, error)
-
 // Options are the source of the credentials and the callbacks.
 type Options struct {
-	// Login is called when no valid credentials are left. Calls never overlap.
-	Login Login
+	// Login returns the available credentials by handler id. It is called when no valid credentials are left. Calls
+	// never overlap.
+	Login func(ctx context.Context) (map[string]*Info, error)
 	// Prepare applies the settings of the connection to each configuration.
 	Prepare func(*rest.Config)
 	// Fail is called at most once, when no credentials are left and no login can succeed, so that requests can no

@@ -8,29 +8,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/config"
 )
 
-// generator makes the parts of the manifests of one operator.
-type generator struct {
-	operator  ManifestInput
-	options   Options
-	namespace string
-	values    values
-}
-
 // part returns the text of one part, or "" if the operator does not need it. It is a template of Helm, except for CRDs.
 func (g generator) part(part string, crds []CRD) (text string, err error) {
 	switch part {
 	case crdPart:
 		return g.crdsText(crds)
 	case peeringPart:
-		if len(g.values.Peerings) == 0 {
+		if len(g.Peerings()) == 0 {
 			return "", nil
 		}
 	case Webhooks:
-		if g.values.Service == "" && len(g.operator.Configurations) == 0 {
+		if g.Service.Name == "" && len(g.Configurations) == 0 {
 			return "", nil
 		}
 	}
-	if text, err = execute(part+".yaml", g.values); err != nil {
+	if text, err = execute(part+".yaml", g); err != nil {
 		return "", err
 	}
 	if part == Webhooks {
@@ -46,11 +38,11 @@ func (g generator) part(part string, crds []CRD) (text string, err error) {
 // guard ends an installation by Helm in another namespace than that of the Service: the operator's settings and the
 // webhook configurations name it.
 func (g generator) guard() string {
-	if g.options.Format != Helm || g.values.Service == "" {
+	if g.Format != Helm || g.Service.Name == "" {
 		return ""
 	}
-	return fmt.Sprintf("{{- if ne .Release.Namespace %q }}{{ fail %q }}{{ end }}\n", g.namespace,
-		"install the chart in the namespace "+g.namespace+", which the operator names")
+	return fmt.Sprintf("{{- if ne .Release.Namespace %q }}{{ fail %q }}{{ end }}\n", g.Namespace,
+		"install the chart in the namespace "+g.Namespace+", which the operator names")
 }
 
 // crdsText returns the CRDs: those of the user first, then those of peering.
@@ -60,7 +52,7 @@ func (g generator) crdsText(crds []CRD) (text string, err error) {
 	}
 	// The user's folder may have them already.
 	hasPeering := func(crd CRD) bool { return strings.Contains(crd.Text, "kopfpeerings.kopf.dev") }
-	if g.operator.Peering != "" && !slices.ContainsFunc(crds, hasPeering) {
+	if g.Peering != "" && !slices.ContainsFunc(crds, hasPeering) {
 		content, err := config.Files.ReadFile("crd/peerings.yaml")
 		if err != nil {
 			return "", err
@@ -81,25 +73,25 @@ func trim(text string) string {
 
 // arrange returns the files of the format.
 func (g generator) arrange(parts []File) (files []File, err error) {
-	settings, err := execute("values.yaml", g.values)
+	settings, err := execute("values.yaml", g)
 	if err != nil {
 		return nil, err
 	}
-	if g.options.Format == Helm {
+	if g.Format == Helm {
 		return g.arrangeChart(parts, settings)
 	}
 	for _, one := range parts {
 		text := one.Content
 		if one.Name != crdPart+".yaml" {
-			if text, err = renderChart(one.Name, text, settings, g.namespace); err != nil {
+			if text, err = renderChart(one.Name, text, settings, g.Namespace); err != nil {
 				return nil, err
 			}
 		}
 		files = append(files, File{one.Name, text})
-		g.values.Files = append(g.values.Files, one.Name)
+		g.Files = append(g.Files, one.Name)
 	}
-	if g.options.Format == Kustomize {
-		text, err := execute("kustomization.yaml", g.values)
+	if g.Format == Kustomize {
+		text, err := execute("kustomization.yaml", g)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +102,7 @@ func (g generator) arrange(parts []File) (files []File, err error) {
 
 // arrangeChart returns the files of a chart. Helm installs the files in the folder crds before the others, as they are.
 func (g generator) arrangeChart(parts []File, settings string) (files []File, err error) {
-	chart, err := execute("chart.yaml", g.values)
+	chart, err := execute("chart.yaml", g)
 	if err != nil {
 		return nil, err
 	}
@@ -143,22 +135,21 @@ func splitImage(image string) *imageChange {
 
 // hints returns the remaining decisions and steps of the user.
 func (g generator) hints() (all []string) {
-	o := g.operator
-	if o.Reviews && g.options.Replicas == 1 && g.options.Includes(Deployment) {
+	if g.Reviews && g.Replicas == 1 && g.Includes(Deployment) {
 		all = append(all, "There is one replica: the API server rejects requests while it restarts. See --replicas.")
 	}
-	if g.values.CertificateDir != "" && !g.options.CertManager && g.options.Includes(Deployment) {
+	if g.MountsCertificate() && !g.CertManager && g.Includes(Deployment) {
 		all = append(all, fmt.Sprintf("Create the Secret %s/%s of the certificate, with tls.crt and tls.key, or add "+
-			"--cert-manager.", g.namespace, g.values.Certificate))
+			"--cert-manager.", g.Namespace, g.Certificate()))
 	}
-	if o.Shards > 0 && max(g.options.Replicas, g.values.MostReplicas) > o.Shards {
+	if g.Shards > 0 && max(g.Replicas, g.MostReplicas()) > g.Shards {
 		all = append(all, fmt.Sprintf("There are more replicas than the %d ranges of objects: some have nothing to do.",
-			o.Shards))
+			g.Shards))
 	}
 	switch {
-	case o.Peering != "" && len(g.values.Peerings) == 0:
-		all = append(all, fmt.Sprintf("Create a KopfPeering %q in each namespace that the operator serves.", o.Peering))
-	case len(g.values.Peerings) > 0 && g.options.Format != Helm && len(g.options.Only) == 0:
+	case g.Peering != "" && len(g.Peerings()) == 0:
+		all = append(all, fmt.Sprintf("Create a KopfPeering %q in each namespace that the operator serves.", g.Peering))
+	case len(g.Peerings()) > 0 && g.Format != Helm && len(g.Only) == 0:
 		all = append(all, "Apply the CRDs first: kubectl rejects objects of kinds that the same command creates. See "+
 			"--only=crds.")
 	}

@@ -65,7 +65,7 @@ func execute(file string, values any) (string, error) {
 		return "", err
 	}
 	made := template.New(file).Delims("[[", "]]").Option("missingkey=error").
-		Funcs(template.FuncMap{"list": list, "quote": quoted})
+		Funcs(template.FuncMap{"argument": argument, "list": list, "quote": quoted})
 	return run(made, string(content), values)
 }
 

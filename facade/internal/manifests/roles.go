@@ -11,9 +11,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
 )
 
-// ownNamespace is the namespace of the operator in templates.
-const ownNamespace = "{{ .Release.Namespace }}"
-
 // role is a Role or a ClusterRole, with its binding.
 type role struct {
 	// Namespace is empty for a ClusterRole.
@@ -38,19 +35,19 @@ func (r explainedRule) Reason() string {
 	return literal(strings.Join(strings.Fields(text), " "))
 }
 
-// roles returns the roles of the operator, the ClusterRole first, then by namespace.
-func (o ManifestInput) roles(own string) []role {
+// Roles returns the roles of the operator, the ClusterRole first, then by namespace.
+func (g generator) Roles() []role {
 	by := map[string][]explainedRule{}
-	for _, need := range o.Needs {
-		for _, namespace := range o.namespacesOf(need, own) {
+	for _, need := range g.Needs {
+		for _, namespace := range g.namespacesOf(need) {
 			by[namespace] = addRule(by[namespace], need)
 		}
 	}
 	var all []role
 	for namespace, rules := range by {
-		one := role{Kind: "ClusterRole", Name: quoted(o.Name), Rules: rules}
+		one := role{Kind: "ClusterRole", Name: g.Operator(), Rules: rules}
 		if namespace != "" {
-			one = role{Kind: "Role", Name: quoted(o.resourceName()), Namespace: namespace}
+			one = role{Kind: "Role", Name: g.ObjectName(), Namespace: namespace}
 			for _, rule := range rules {
 				if !isGranted(by[""], rule) {
 					one.Rules = append(one.Rules, rule)
@@ -66,16 +63,12 @@ func (o ManifestInput) roles(own string) []role {
 }
 
 // namespacesOf returns the namespaces in which a rule is granted, as they stand in templates; "" is the whole cluster.
-func (o ManifestInput) namespacesOf(need clusterneeds.Need, own string) (all []string) {
-	for _, name := range need.Namespaces(o.Namespaces, own) {
+func (g generator) namespacesOf(need clusterneeds.Need) (all []string) {
+	for _, name := range need.Namespaces(g.Namespaces, g.Namespace) {
 		if name == "" {
 			return []string{""}
 		}
-		if name == own {
-			all = append(all, ownNamespace)
-			continue
-		}
-		all = append(all, quoted(name))
+		all = append(all, g.templateNamespace(name))
 	}
 	return all
 }

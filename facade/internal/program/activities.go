@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
@@ -133,7 +132,7 @@ func (cleanupTimeoutError) Unwrap() error { return execution.ErrExiting }
 // kubectl does, or as pods do. A handler without credentials has a nil entry.
 func (a *ActivityRunner) LogIn(ctx context.Context, to serving.ClusterConfig) (map[string]*credentials.Info, error) {
 	if !a.registry.HasActivityHandlers(activities.Login) {
-		info, err := connection.Login(to.Kubeconfig, to.Context)
+		info, err := credentials.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
 	login := a.buildActivity(activities.Login)
@@ -161,7 +160,11 @@ func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 	if err := m.AddHealthzCheck(a.operator+"/probes", a.checkProbes); err != nil || program {
 		return err
 	}
-	return m.Add(probeStopper{a.Probing})
+	return m.Add(onEachReplica(func(ctx context.Context) error {
+		<-ctx.Done()
+		a.Probing.StopProbing()
+		return nil
+	}))
 }
 
 // checkProbes is the health check. It passes during the startup, because a long startup must not make the kubelet
@@ -177,17 +180,4 @@ func (a *ActivityRunner) checkProbes(r *http.Request) error {
 	// This limits the time, and concurrent requests share one run of the probes.
 	_, err := a.Probing.AwaitResults(r.Context())
 	return err
-}
-
-// probeStopper stops the probes when the project's manager stops.
-type probeStopper struct{ probing *activities.Probing }
-
-// NeedLeaderElection returns false: every replica answers its own health checks.
-func (probeStopper) NeedLeaderElection() bool { return false }
-
-// Start blocks until the context ends, and then stops the probes.
-func (s probeStopper) Start(ctx context.Context) error {
-	<-ctx.Done()
-	s.probing.StopProbing()
-	return nil
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+const operator = "test.example.org"
+
 // newRunner returns a runner with one handler of the activity.
 func newRunner(
 	activity string, call func(ctx context.Context, call *handlers.Invocation) (any, error),

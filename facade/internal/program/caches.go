@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -31,11 +31,11 @@ type cacheLimits struct {
 // export their options. Observing them through reads would need an API server and a started cache. For caches of other
 // types, or if controller-runtime renames its fields, the result is empty.
 func readCacheLimits(given any) (limits cacheLimits) {
-	cache := dereferenceStruct(reflect.ValueOf(given))
+	cache := reflect.ValueOf(given)
 	// With Cache.ByObject, the cache delegates to one cache for each of these kinds, and to a default cache.
 	if byKind := fieldOfKind(cache, "caches", reflect.Map); byKind.IsValid() {
 		for _, key := range byKind.MapKeys() {
-			own := readUniformLimits(dereferenceStruct(byKind.MapIndex(key)))
+			own := readUniformLimits(byKind.MapIndex(key))
 			if own.namespaces == nil && !own.hasSelector {
 				continue
 			}
@@ -47,7 +47,7 @@ func readCacheLimits(given any) (limits cacheLimits) {
 		slices.SortFunc(limits.kinds, func(a, b schema.GroupVersionKind) int {
 			return cmp.Compare(a.String(), b.String())
 		})
-		cache = dereferenceStruct(fieldOfKind(cache, "defaultCache", reflect.Interface))
+		cache = fieldOfKind(cache, "defaultCache", reflect.Interface)
 	}
 	all := readUniformLimits(cache)
 	limits.namespaces, limits.hasSelector = all.namespaces, all.hasSelector
@@ -59,8 +59,7 @@ func readUniformLimits(cache reflect.Value) (limits cacheLimits) {
 	byNamespace := fieldOfKind(cache, "namespaceToCache", reflect.Map)
 	// Without namespaces, this is an informer cache, which has the selectors itself.
 	if !byNamespace.IsValid() {
-		selector := fieldOfKind(dereferenceStruct(fieldOfKind(cache, "Informers", reflect.Pointer)), "selector",
-			reflect.Struct)
+		selector := fieldOfKind(fieldOfKind(cache, "Informers", reflect.Pointer), "selector", reflect.Struct)
 		limits.hasSelector = isFieldSet(selector, "Label") || isFieldSet(selector, "Field")
 		return limits
 	}
@@ -75,24 +74,16 @@ func readUniformLimits(cache reflect.Value) (limits cacheLimits) {
 	return limits
 }
 
-// dereferenceStruct follows pointers and interfaces. It returns an invalid value if they do not lead to a struct.
-func dereferenceStruct(v reflect.Value) reflect.Value {
-	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
+// fieldOfKind returns a field of a struct, to which pointers and interfaces may lead. It returns an invalid value if
+// there is no such field of this kind.
+func fieldOfKind(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if !v.IsValid() || v.Kind() != reflect.Struct {
-		return reflect.Value{}
-	}
-	return v
-}
-
-// fieldOfKind returns a field of the struct, or an invalid value if there is no such field of this kind.
-func fieldOfKind(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
-	if !v.IsValid() || v.Kind() != reflect.Struct {
-		return reflect.Value{}
-	}
-	if field := v.FieldByName(name); field.IsValid() && field.Kind() == kind {
-		return field
+	if v.Kind() == reflect.Struct {
+		if field := v.FieldByName(name); field.Kind() == kind {
+			return field
+		}
 	}
 	return reflect.Value{}
 }
@@ -149,7 +140,7 @@ func checkCachedKind(object client.Object, scheme *runtime.Scheme) error {
 	if object == nil {
 		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
 	}
-	_, err := serving.CachedKind(object, scheme)
+	_, err := apiutil.GVKForObject(object, scheme)
 	switch {
 	case runtime.IsNotRegisteredError(err):
 		// The usual mistake is a missing AddToScheme.

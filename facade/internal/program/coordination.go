@@ -10,14 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -55,7 +53,7 @@ type Coordination struct {
 type CoordinationSettings struct {
 	Peering, ResolvedPeering defaults.Peering
 	ServedNamespaces         defaults.NamespaceScope
-	ElectionFlags            commandline.ElectionFlags
+	ElectionFlags            serving.ElectionFlags
 	Cluster                  serving.ClusterConfig
 	// DefaultNamespace returns the default namespace of the credentials. It may be nil.
 	DefaultNamespace func() string
@@ -246,13 +244,18 @@ func (c *Coordination) connectPeering(
 		// By Kopf's rules, a peer in one namespace pauses the whole operator. Otherwise, it pauses only this namespace.
 		// An elector has one state for all namespaces.
 		if own := options.Gate; c.lock == nil && !by.ResolvedPeering.KopfRules {
-			present.PauseNamespaces(func(namespace string) attendance.AttemptGate {
+			present.PauseNamespaces(func(namespace string) peering.AttemptGate {
 				return own.NamespaceGate(namespace)
 			})
 		}
 	}
 	if c.lock != nil {
-		return attendanceRunnable{present, m.GetLogger().WithName(c.Operator)}, nil
+		// The records of this process are kept whether or not the process leads. The manager stops this after everything
+		// that needs leader election.
+		return onEachReplica(func(ctx context.Context) error {
+			present.Run(logf.IntoContext(ctx, m.GetLogger().WithName(c.Operator)))
+			return nil
+		}), nil
 	}
 	// The search for peers starts with the operator and ends after the last handler.
 	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
@@ -260,24 +263,6 @@ func (c *Coordination) connectPeering(
 		return nil, c.addElection(m, options, combined, by, present, peers)
 	}
 	return nil, c.connectSharding(m, options, by, peers.closed.Load)
-}
-
-// attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the
-// process leads. The manager stops it after everything that needs leader election.
-type attendanceRunnable struct {
-	currentAttendance *attendance.Attendance
-	log               logr.Logger
-}
-
-var _ manager.LeaderElectionRunnable = attendanceRunnable{}
-
-// NeedLeaderElection returns false, because the attendance decides who leads.
-func (attendanceRunnable) NeedLeaderElection() bool { return false }
-
-// Start runs the attendance until the context ends.
-func (a attendanceRunnable) Start(ctx context.Context) error {
-	a.currentAttendance.Run(logf.IntoContext(ctx, a.log))
-	return nil
 }
 
 // newGate sets a combined gate in the options and returns it. In a manager of the project, the gate also closes when

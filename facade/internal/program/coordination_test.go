@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -68,10 +67,10 @@ func TestDescribe(t *testing.T) {
 func TestElects(t *testing.T) {
 	pod := func() string { return "team" }
 	given := func(p defaults.Peering) program.CoordinationSettings {
-		return program.CoordinationSettings{Peering: p, ElectionFlags: commandline.ElectionFlags{Mode: "auto"}}
+		return program.CoordinationSettings{Peering: p, ElectionFlags: serving.ElectionFlags{Mode: "auto"}}
 	}
 	mode := func(mode string) program.CoordinationSettings {
-		return program.CoordinationSettings{ElectionFlags: commandline.ElectionFlags{Mode: mode}}
+		return program.CoordinationSettings{ElectionFlags: serving.ElectionFlags{Mode: mode}}
 	}
 	in := given(defaults.Peering{})
 	elsewhere := in
@@ -136,9 +135,9 @@ func TestStartLine(t *testing.T) {
 	} {
 		plan = append(plan, reconcilers.Registration{Selector: selector, Handler: h})
 	}
-	got := program.StartLine(plan, nil, "none", commandline.RunFlags{
+	got := program.StartLine(plan, nil, "none", serving.RunFlags{
 		Metrics: serving.Metrics{BindAddress: ":8080"}, HealthProbeBindAddress: "0",
-		Inspection: commandline.Inspection{Address: "localhost:8082", Optional: true},
+		Inspection: serving.Inspection{Address: "localhost:8082", Optional: true},
 	})
 	want := []any{
 		"kinds", "widgets", "handlers", 1, "namespaces", []string{"*"}, "coordination", "none",

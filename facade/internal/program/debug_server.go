@@ -11,9 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -22,7 +22,7 @@ import (
 
 // StartLine returns the keys and values of the line that the operator logs when it starts.
 func StartLine(
-	plan []reconcilers.Registration, namespaces []string, coordination string, given commandline.RunFlags,
+	plan []reconcilers.Registration, namespaces []string, coordination string, given serving.RunFlags,
 ) []any {
 	kinds, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range plan {
@@ -58,7 +58,7 @@ func StartLine(
 
 // AddDebugServer adds the server of explanations to the manager, unless it is off.
 func AddDebugServer(
-	m ctrl.Manager, at commandline.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
+	m ctrl.Manager, at serving.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
 ) error {
 	if at.IsOff() {
 		return nil
@@ -67,39 +67,39 @@ func AddDebugServer(
 	if at.Console {
 		parts.Console = console.New(j, peers)
 	}
-	return m.Add(debugServer{at, inspection.NewHandler(j, parts), log})
+	handler := inspection.NewHandler(j, parts)
+	return m.Add(onEachReplica(func(ctx context.Context) error { return serveDebugging(ctx, at, handler, log) }))
 }
 
-// debugServer serves the explanations, and optionally the console and profiles, while the manager runs.
-type debugServer struct {
-	flags   commandline.Inspection
-	handler http.Handler
-	log     logr.Logger
-}
+// onEachReplica is a part of the manager that runs whether or not the process leads.
+type onEachReplica func(ctx context.Context) error
 
-var _ manager.LeaderElectionRunnable = debugServer{}
+var _ manager.LeaderElectionRunnable = onEachReplica(nil)
 
-// NeedLeaderElection returns false, because each replica explains its own decisions.
-func (debugServer) NeedLeaderElection() bool { return false }
+// NeedLeaderElection returns false.
+func (onEachReplica) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends. If an optional address is in use, it logs that and returns nil: the processes on
-// one machine have the same default address.
-func (i debugServer) Start(ctx context.Context) error {
-	server, err := inspection.Serve(i.flags.Address, i.handler)
+// Start runs the function.
+func (run onEachReplica) Start(ctx context.Context) error { return run(ctx) }
+
+// serveDebugging serves the explanations, and optionally the console and profiles, until the context ends. If an
+// optional address is in use, it logs that and returns nil: the processes on one machine have the same default address.
+func serveDebugging(ctx context.Context, at serving.Inspection, handler http.Handler, log logr.Logger) error {
+	server, err := inspection.Serve(at.Address, handler)
 	switch {
 	case err == nil:
 		defer server.Close()
-		i.log.Info("Serving explanations; see the command explain", "address", server.Address())
-		if i.flags.Console {
-			i.log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
+		log.Info("Serving explanations; see the command explain", "address", server.Address())
+		if at.Console {
+			log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
 		}
-		if i.flags.Profiling {
-			i.log.Info("Serving profiles", "url", "http://"+server.Address()+inspection.ProfilesPath)
+		if at.Profiling {
+			log.Info("Serving profiles", "url", "http://"+server.Address()+inspection.ProfilesPath)
 		}
 		<-ctx.Done()
 		return nil
-	case i.flags.Optional:
-		i.log.Info("Not serving explanations: the default address is in use; choose another --debug-bind-address",
+	case at.Optional:
+		log.Info("Not serving explanations: the default address is in use; choose another --debug-bind-address",
 			"error", err.Error())
 		return nil
 	default:

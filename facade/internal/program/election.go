@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
@@ -24,7 +24,7 @@ import (
 // the rules of Kopf.
 func (c *Coordination) Elects(by CoordinationSettings) bool {
 	return c.HasOwnManager && !c.Embedded && ElectsInPod(by) &&
-		(by.ElectionFlags.Mode == commandline.ElectAlways || c.podNamespace(by) != "")
+		(by.ElectionFlags.Mode == serving.ElectAlways || c.podNamespace(by) != "")
 }
 
 // ElectsInPod reports the same for a program in a pod.
@@ -32,10 +32,10 @@ func ElectsInPod(by CoordinationSettings) bool {
 	switch {
 	case by.Peering.Mandatory, by.IsSharded():
 		return false
-	case by.ElectionFlags.Mode == commandline.ElectAlways:
+	case by.ElectionFlags.Mode == serving.ElectAlways:
 		return true
 	}
-	return by.ElectionFlags.Mode == commandline.ElectAuto && !by.Peering.Standalone && !by.Peering.KopfRules
+	return by.ElectionFlags.Mode == serving.ElectAuto && !by.Peering.Standalone && !by.Peering.KopfRules
 }
 
 // podNamespace returns the namespace of the pod, or "" outside of pods and with a kubeconfig.
@@ -46,7 +46,7 @@ func (c *Coordination) podNamespace(by CoordinationSettings) string {
 	if c.PodNamespace != nil {
 		return c.PodNamespace()
 	}
-	return connection.PodNamespace()
+	return credentials.PodNamespace()
 }
 
 // leaseOf returns the namespace and the name of the Lease.
@@ -72,7 +72,7 @@ func (c *Coordination) addElection(
 	o := election.Options{
 		Lease: c.leaseOf(by), Identity: c.processIdentity(),
 		Gate: gate, Busy: options.Gate.Busy, OnTakeover: options.Gate.NoteTakeover,
-		Optional: by.ElectionFlags.Mode == commandline.ElectAuto,
+		Optional: by.ElectionFlags.Mode == serving.ElectAuto,
 	}
 	if present != nil {
 		o.PeersDecide, o.PeersPause = present.PeersDecide, peers.closed.Load

@@ -11,12 +11,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/live"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // maxInstanceLength is the limit of the API for the reporting instance of an event.
@@ -28,7 +27,7 @@ func (by CoordinationSettings) IsSharded() bool { return by.Shards > 0 }
 // checkSharding returns an error if the operator would also elect a leader.
 func (c *Coordination) checkSharding(by CoordinationSettings) error {
 	switch {
-	case by.ElectionFlags.Mode == commandline.ElectAlways:
+	case by.ElectionFlags.Mode == serving.ElectAlways:
 		return errors.New("Sharding.Shards excludes --leader-elect=true: one replica acts, or all of them share the " +
 			"objects")
 	case c.lock != nil:
@@ -55,7 +54,7 @@ func (c *Coordination) connectSharding(
 	if !by.IsSharded() {
 		return nil
 	}
-	own := &shards.OwnRanges{Count: by.Shards, Held: live.NewSet[int]()}
+	own := sharding.NewOwnRanges(by.Shards)
 	gate := options.Gate
 	member, err := sharding.New(m.GetConfig(), m.GetHTTPClient(), sharding.Options{
 		Lease: c.leaseOf(by), Identity: c.processIdentity(), Count: by.Shards,
@@ -64,7 +63,7 @@ func (c *Coordination) connectSharding(
 			objects, backlog := own.Load()
 			return sharding.Load{Objects: objects, Backlog: backlog}
 		},
-		GateFor: func(index int) sharding.RangeGate { return gate.RangeGate(index) },
+		GateFor: func(index int) peering.AttemptGate { return gate.RangeGate(index) },
 		SetRanges: func(indexes []int) {
 			// Results of handlers that could not be written before a range was lost are worthless when it comes back.
 			held, _ := own.Held.Current()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // registeringPrefixes contains the prefixes of the names of all functions that register handlers: of this package, of
@@ -55,10 +55,10 @@ func (s SetupErrors) JoinedError(operator string) error {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("setting up operator %q: %w; see %s", operator, s[0], manual.Mistakes)
+		return fmt.Errorf("setting up operator %q: %w; see %s", operator, s[0], logging.ManualMistakes)
 	default:
 		return fmt.Errorf("setting up operator %q: %d mistakes; see %s\n%w",
-			operator, len(s), manual.Mistakes, errors.Join(s...))
+			operator, len(s), logging.ManualMistakes, errors.Join(s...))
 	}
 }
 

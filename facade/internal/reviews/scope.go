@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -41,7 +41,7 @@ func (a *ReviewSettings) operatorNamespace() string {
 	if service, _, err := a.parseService(); err == nil && service.Namespace != "" {
 		return service.Namespace
 	}
-	return connection.PodNamespace()
+	return credentials.PodNamespace()
 }
 
 // ownWrites describes the annotations and the finalizer that the operator writes with these settings. It only covers

@@ -38,11 +38,6 @@ type informer struct {
 	err       error // the last error of a list or watch
 }
 
-// CachedKind returns the kind of an object that stands for a kind to be cached.
-func CachedKind(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
-	return apiutil.GVKForObject(object, scheme)
-}
-
 // NewCachedReads returns a client that reads the kinds of these objects from the cache. It returns an error for a kind
 // that is not in the scheme.
 func NewCachedReads(scheme *runtime.Scheme, cached []client.Object) (*CachedReads, error) {
@@ -51,7 +46,7 @@ func NewCachedReads(scheme *runtime.Scheme, cached []client.Object) (*CachedRead
 		informers: map[schema.GroupVersionKind][]*informer{},
 	}
 	for _, object := range cached {
-		kind, err := CachedKind(object, scheme)
+		kind, err := apiutil.GVKForObject(object, scheme)
 		if err != nil {
 			return nil, err
 		}

@@ -15,8 +15,8 @@ const DefaultExitLimit = 10 * time.Minute
 // killedExitCode is the exit code of a process that was killed by SIGKILL, as shells report it.
 const killedExitCode = 128 + 9
 
-// ExitLimit kills the process if one run of a program does not exit in time. Kopf: process.ultimate_exiting_timeout.
-type ExitLimit struct {
+// exitLimit kills the process if one run of a program does not exit in time. Kopf: process.ultimate_exiting_timeout.
+type exitLimit struct {
 	log logr.Logger
 	// limit returns the current limit. A negative one never ends.
 	limit func() time.Duration
@@ -30,17 +30,17 @@ type ExitLimit struct {
 	timer     *time.Timer
 }
 
-// WatchExit starts the limit when the context ends. It calls limit at that time, because a startup handler can change
+// watchExit starts the limit when the context ends. It calls limit at that time, because a startup handler can change
 // the value. With a negative value, the exit can take any time.
-func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *ExitLimit {
-	l := &ExitLimit{log: log, limit: limit}
-	l.cancelStart = context.AfterFunc(ctx, l.StartCountdown)
+func watchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *exitLimit {
+	l := &exitLimit{log: log, limit: limit}
+	l.cancelStart = context.AfterFunc(ctx, l.startCountdown)
 	return l
 }
 
-// StartCountdown starts the limit, unless it has started, and applies the current value. It can be called several
+// startCountdown starts the limit, unless it has started, and applies the current value. It can be called several
 // times: the time counts from the first call.
-func (l *ExitLimit) StartCountdown() {
+func (l *exitLimit) startCountdown() {
 	// Not under the lock, because limit takes the lock of the operator.
 	limit := l.limit()
 	l.mu.Lock()
@@ -59,7 +59,7 @@ func (l *ExitLimit) StartCountdown() {
 
 // killProcess ends the process. It takes no lock and waits for the log for at most a second, because either can be
 // stuck.
-func (l *ExitLimit) killProcess(limit time.Duration) {
+func (l *exitLimit) killProcess(limit time.Duration) {
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)
@@ -72,8 +72,8 @@ func (l *ExitLimit) killProcess(limit time.Duration) {
 	os.Exit(killedExitCode) //nolint:revive // the process does not react to anything else
 }
 
-// Stop ends the limit of a program that has exited by itself.
-func (l *ExitLimit) Stop() {
+// stop ends the limit of a program that has exited by itself.
+func (l *exitLimit) stop() {
 	l.cancelStart()
 	l.mu.Lock()
 	defer l.mu.Unlock()

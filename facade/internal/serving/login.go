@@ -6,20 +6,20 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// withAuthorizedConnection calls serve with a connection to the cluster. If the credentials expire and cannot be
+// withConnection calls serve with a connection to the cluster. If the credentials expire and cannot be
 // replaced, it cancels the context of serve and returns the reason.
-func (o Options) withAuthorizedConnection(
-	ctx context.Context, settings ManagerSettings, serve func(ctx context.Context, to *credentials.Connection) error,
+func (p Process) withConnection(
+	ctx context.Context, settings ManagerSettings, cluster ClusterConfig,
+	serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	to, err := credentials.Connect(ctx, settings.credentialOptions(o.Name, o.Cluster, func(err error) {
-		end(&unauthorizedError{o.Name, err})
+	to, err := credentials.Connect(ctx, settings.credentialOptions(p.Name, cluster, func(err error) {
+		end(&unauthorizedError{p.Name, err})
 	}))
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -51,13 +51,6 @@ func (s ManagerSettings) credentialOptions(name string, to ClusterConfig, fail f
 		},
 		Fail: fail,
 	}
-}
-
-// LateClient returns a client without a cache that logs in at its first request. It is for startup handlers, which may
-// not use a client at all. An error of the login is returned by the request.
-func (s ManagerSettings) LateClient(ctx context.Context, name string, to ClusterConfig) (client.Client, error) {
-	config := credentials.ConnectLazily(ctx, s.credentialOptions(name, to, func(error) {}))
-	return client.New(rest.AddUserAgent(config, name), client.Options{Scheme: s.Scheme})
 }
 
 // unauthorizedError is the error of an operator that has lost its credentials.

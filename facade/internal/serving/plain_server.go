@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
@@ -66,19 +68,12 @@ func (s *PlainServer) Start(ctx context.Context) error {
 	// The listener queues connections, so the server is reachable before Serve is called.
 	s.isListening.Store(true)
 	logf.FromContext(ctx).Info("Serving webhooks without TLS", "address", listener.Addr().String())
-	server := &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("serving webhooks without TLS: %w", err)
-	case <-ctx.Done():
+	server := &manager.Server{
+		Name: "webhooks", Listener: listener, ShutdownTimeout: ptr.To(shutdownTimeout),
+		Server: &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout},
 	}
-	// The context has ended, but running requests may finish.
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	if err := server.Shutdown(limited); err != nil {
-		return fmt.Errorf("ending the webhook server: %w", err)
+	if err := server.Start(ctx); err != nil {
+		return fmt.Errorf("serving webhooks without TLS: %w", err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // noAddress is the address that turns a server off.
@@ -25,32 +26,24 @@ const noAddress = "0"
 // context, and for the last writes of webhooks. It equals controller-runtime's default for the whole exit.
 const AdditionalExitTime = 30 * time.Second
 
-// Options configure the run of one operator.
-type Options struct {
-	// Name is the name of the operator. It is also its user agent.
-	Name string
-	// Log gets all log lines of the manager.
-	Log logr.Logger
-	// Cluster selects the cluster of the login.
-	Cluster ClusterConfig
-	// Metrics configures the server of the metrics.
-	Metrics Metrics
-	// HealthProbeBindAddress is the address of the health probes. Empty and "0" turn the server off.
-	HealthProbeBindAddress string
-	// Liveness is the address of the results of the probes; nil serves none.
-	Liveness *LivenessAddress
-	// Embedded is true if the process contains more than this operator. Other controllers may have the same names then.
-	Embedded bool
-	// SetUp adds the operator to the manager. The function returns the current default namespace of the credentials, or
-	// "".
-	SetUp func(m ctrl.Manager, defaultNamespace func() string) error
+// WarnAboutScope warns that the whole cluster is served although this was not requested. Kopf warns as well.
+func WarnAboutScope(log logr.Logger) {
+	logging.Warn(log, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or "+
+		"-n to choose namespaces")
 }
 
-// Run serves until the context ends, which is not an error. It starts the endpoint of the probes first, before the
-// login.
-func Run(ctx context.Context, settings ManagerSettings, o Options) error {
+// serve serves until the context ends. It starts the endpoint of the probes first, before the login.
+func (p Process) serve(ctx context.Context, o RunOptions) error {
+	// The startup handlers may have changed any of the settings, and can select namespaces as well.
+	settings, err := p.settingsFor(o)
+	if err != nil {
+		return err
+	}
+	if !o.Embedded && !o.HasScope && !o.DeletionsOnly && len(settings.Namespaces) == 0 {
+		WarnAboutScope(o.ManagerLog)
+	}
 	if o.Liveness != nil {
-		endpoint, err := ServeLiveness(*o.Liveness, settings.Probe)
+		endpoint, err := ServeLiveness(o.Liveness, settings.Probe)
 		if err != nil {
 			return err
 		}
@@ -65,35 +58,34 @@ func Run(ctx context.Context, settings ManagerSettings, o Options) error {
 	if err != nil {
 		return err
 	}
-	options := o.managerOptions(settings)
+	log := o.ManagerLog.WithName(p.Name)
+	options := o.managerOptions(settings, log)
 	reads.ConfigureManager(&options)
-	ctx = logf.IntoContext(ctx, o.Log.WithName(o.Name))
-	return o.withAuthorizedConnection(ctx, settings, func(ctx context.Context, to *credentials.Connection) error {
-		return o.runManager(ctx, to, options)
-	})
+	return p.withConnection(logf.IntoContext(ctx, log), settings, o.Cluster,
+		func(ctx context.Context, to *credentials.Connection) error { return p.runManager(ctx, to, options) })
 }
 
 // runManager runs the operator in its own manager.
-func (o Options) runManager(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
-	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, o.Name), options)
+func (p Process) runManager(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
+	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, p.Name), options)
 	if err != nil {
-		return fmt.Errorf("starting operator %q: %w", o.Name, err)
+		return fmt.Errorf("starting operator %q: %w", p.Name, err)
 	}
-	if err := o.SetUp(m, to.DefaultNamespace); err != nil {
+	if err := p.SetupWithManager(m, to.DefaultNamespace); err != nil {
 		return err
 	}
 	// A manager can return the end of its context as an error, which is not a failure.
 	if err := m.Start(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
-		return fmt.Errorf("running operator %q: %w", o.Name, err)
+		return fmt.Errorf("running operator %q: %w", p.Name, err)
 	}
 	return nil
 }
 
 // managerOptions returns the options of the manager.
-func (o Options) managerOptions(settings ManagerSettings) ctrl.Options {
+func (o RunOptions) managerOptions(settings ManagerSettings, log logr.Logger) ctrl.Options {
 	options := ctrl.Options{
-		Scheme: settings.Scheme, Logger: o.Log,
-		Metrics:                 o.Metrics.serverOptions(o.Log.WithName(o.Name)),
+		Scheme: settings.Scheme, Logger: o.ManagerLog,
+		Metrics:                 o.Metrics.serverOptions(log),
 		HealthProbeBindAddress:  cmp.Or(o.HealthProbeBindAddress, noAddress),
 		WebhookServer:           settings.WebhookServer,
 		GracefulShutdownTimeout: ptr.To(AdditionalExitTime + max(0, settings.ExitTimeout)),

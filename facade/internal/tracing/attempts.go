@@ -13,7 +13,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -163,4 +165,20 @@ func CheckSettings(given trace.TracerProvider, apart bool) error {
 		return fmt.Errorf("Tracing.Provider: it is a nil %T: leave it out to trace nothing", given)
 	}
 	return nil
+}
+
+// isPendingError reports whether the error only means that the handler waits, for its sub-handlers or for a child.
+func isPendingError(err error) bool {
+	var waits *execution.PendingError
+	return errors.As(err, &waits)
+}
+
+// errorTypeOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error,
+// because the text may quote secrets that the handler has read.
+func errorTypeOf(err error) string {
+	var panicked *panics.PanicError
+	if errors.As(err, &panicked) {
+		return "panic"
+	}
+	return panics.InnermostType(err)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
 // refusalPause is the time for which no conditions are written to a kind that refused them. After it, the kind is
@@ -140,7 +139,7 @@ func (a *acceptance) checkConditionSupport(ctx context.Context) {
 
 // The remedies are a part of the log line, so that users need not search for them.
 const (
-	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
+	remedyForSchema = "add status.conditions to the schema of the CRD: " + logging.ManualConditionsInSchema
 	remedyForRights = "solve the problem that the API server reports, such as by a rule for the status of the " +
 		"resource in the RBAC of the operator"
 	remedyForObject = "solve the problem that the API server reports for this object"

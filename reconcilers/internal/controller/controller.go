@@ -23,10 +23,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
 // restartPause is the delay before a failed controller starts again.
@@ -129,7 +129,7 @@ func newController(
 	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
 	// their own.
 	if deps.Forget == nil || c.isWatchOnly() {
-		c.selector = requirements.SharedLabels(adapters.DescriptionsOf(own), (*handlers.Handler).WatchedLabels)
+		c.selector = handlers.SharedLabels(adapters.DescriptionsOf(own))
 	}
 	return c
 }
@@ -154,10 +154,7 @@ func (c *Controller) runWithRestarts(ctx context.Context) {
 		}
 		// Only an error of the framework ends a run early: failures of lists and watches are retried by the informer.
 		c.log.Error(err, "Controller failed; restarting it", "after", restartPause.String())
-		select {
-		case <-ctx.Done():
-		case <-time.After(restartPause):
-		}
+		_ = transport.WaitDelay(ctx, restartPause)
 	}
 }
 

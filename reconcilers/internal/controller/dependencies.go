@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -28,8 +28,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -70,17 +68,17 @@ type Dependencies struct {
 	// Permission returns a context for a namespace and a range that ends when the operator must not write there any
 	// more, because others may handle the objects. The contexts of handlers end at the same time. Nil permits writing
 	// for the whole run.
-	Permission func(namespace string, of shards.Range) context.Context
+	Permission func(namespace string, of sharding.Range) context.Context
 	// Ranges are those of this process, if the replicas of the operator share the objects; nil means all objects.
-	Ranges *shards.OwnRanges
+	Ranges *sharding.OwnRanges
 	// Health receives the state of the controllers; nil receives nothing.
 	Health *health.Health
 	// Outage logs when the API server becomes unreachable or reachable.
 	Outage *Outage
 	// Server provides the schemas of kinds whose handlers report conditions; nil provides none.
 	Server discovery.Getter
-	// Resync requests a new discovery when a kind is not found any more.
-	Resync resync.Requester
+	// RequestResync requests a new discovery when a kind is not found any more.
+	RequestResync func()
 	// Exiting is closed when the operator exits, paused or not. A nil channel means that it never exits.
 	Exiting <-chan struct{}
 	// Abandoned is closed when the manager does not wait for the operator any more: the contexts of handlers then end
@@ -125,8 +123,8 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {
 // them together.
 func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.PatchClient {
 	// A client that loses the race is dropped. It has no connections of its own.
-	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.WriteHTTPClient, d.HTTPClient),
-		r))
+	own := patching.NewObjectClient(d.Cluster.GetConfig(), cmp.Or(d.WriteHTTPClient, d.HTTPClient), r)
+	known, _ := d.clients.LoadOrStore(r, own)
 	client, _ := known.(patching.PatchClient)
 	return client
 }

@@ -278,7 +278,8 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 			if tc.wrote != nil {
 				w.afterWrite = func() { w.afterWrite = nil; tc.wrote(w) }
 			}
-			if _, _, err := w.controller.runRequestSafely(t.Context(), request, false); (err != nil) != (name == "Panic") {
+			_, _, err := w.controller.runRequestSafely(t.Context(), request, false)
+			if (err != nil) != (name == "Panic") {
 				t.Errorf("the pass ended with %v", err)
 			}
 			switch asked := waiting.Len(); {

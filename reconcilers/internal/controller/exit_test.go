@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // TestEnds shows that the time that running handlers get depends on why the controllers end.
@@ -58,7 +58,7 @@ func TestEnds(t *testing.T) {
 				exiting, abandoned := make(chan struct{}), make(chan struct{})
 				s.deps.Exiting, s.deps.Abandoned = exiting, abandoned
 				if name == "NoPermission" {
-					s.deps.Permission = func(string, shards.Range) context.Context { return ended }
+					s.deps.Permission = func(string, sharding.Range) context.Context { return ended }
 				}
 				var lasted time.Duration
 				began := make(chan time.Time, 1)

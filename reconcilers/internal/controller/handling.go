@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -10,9 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -63,8 +64,8 @@ func renamedIn(all []*adapters.HandlerChain) storages.Renamed {
 }
 
 // widestSight returns which part of an object the passes depend on: the largest part that any of the handlers reads.
-func widestSight(families adapters.Families) requirements.Sight {
-	sees := requirements.SeesEssence
+func widestSight(families adapters.Families) handlers.Sight {
+	sees := handlers.SeesEssence
 	for _, h := range slices.Concat(families.Changing, families.Background, families.Child) {
 		sees = min(sees, h.Description.CriteriaSight())
 	}
@@ -116,4 +117,17 @@ func sharedRedaction(d kind.Digests, r discovery.Resource, own []*adapters.Handl
 // either.
 func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.HandlerChain) *journal.KindJournal {
 	return d.Journal.ForKind(r.GroupKind(), sharedRedaction(d.Settings.Digests, r, own).Paths)
+}
+
+// HoldsNew reports whether an object that is about to be created needs the finalizer for any of the handlers. It
+// evaluates the filters of the handlers as the first pass will. It returns the error of a filter or of a storage.
+func HoldsNew(
+	ctx context.Context, s kind.Settings, r discovery.Resource, own []*adapters.HandlerChain, body map[string]any,
+) (bool, error) {
+	now, err := lensOf(s, r, own).New(body)
+	if err != nil {
+		return false, err
+	}
+	c := cause.Detect(cause.Observation{Body: body, Finalizer: s.Finalizer, New: now})
+	return adapters.AnyHolds(ctx, adapters.ByFamily(own), c)
 }

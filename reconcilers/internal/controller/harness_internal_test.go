@@ -30,7 +30,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
@@ -68,7 +67,7 @@ func (a *api) Get(_ context.Context, _ types.NamespacedName, take func([]byte) e
 	return take(encodeObject(a.object))
 }
 
-func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.RawPatch, take func([]byte) error) error {
+func (a *api) Patch(_ context.Context, _ types.NamespacedName, r patching.RawPatch, take func([]byte) error) error {
 	defer func() {
 		if a.afterWrite != nil {
 			a.afterWrite()

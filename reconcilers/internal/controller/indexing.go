@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -15,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
@@ -55,10 +55,7 @@ func (c *Controller) runIndexing(ctx context.Context) {
 			continue
 		}
 		c.log.Error(err, "Cannot index a resource; retrying", "after", restartPause.String())
-		select {
-		case <-ctx.Done():
-		case <-time.After(restartPause):
-		}
+		_ = transport.WaitDelay(ctx, restartPause)
 	}
 }
 

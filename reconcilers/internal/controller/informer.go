@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"time"
 
@@ -104,4 +105,23 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 	// Handlers have their own timeouts. The context of a pass must only end when the operator exits or pauses.
 	options.ReconciliationTimeout = 0
 	return controller.NewTypedUnmanaged(c.deps.Settings.Name+"."+c.resource.Plural, options)
+}
+
+// forceConsistentList turns the first list of an informer into a consistent read. A reflector lists with
+// resourceVersion=0 unless it can stream the list, and the API server may then answer from a stale watch cache. Such a
+// list could lack the last writes of another operator that handled the object before, and handlers would run again.
+func forceConsistentList(next transport.RoundTripFunc) transport.RoundTripFunc {
+	return func(r *http.Request) (*http.Response, error) {
+		query := r.URL.Query()
+		if query.Get("resourceVersion") == "0" {
+			query.Del("resourceVersion")
+			if query.Get("sendInitialEvents") == "" { // without a resource version, this parameter is invalid
+				query.Del("resourceVersionMatch")
+			}
+			// A RoundTripper must not modify the request of its caller.
+			r = r.Clone(r.Context())
+			r.URL.RawQuery = query.Encode()
+		}
+		return next(r)
+	}
 }

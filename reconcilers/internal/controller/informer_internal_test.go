@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
 // TestWatchFailures shows which failures of watches are logged, and that a missing kind leads to a new discovery.
@@ -55,8 +53,8 @@ func TestWatchFailures(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newObjectFixture(t, newCreateHandler("c"))
-			requests := resync.NewRequests()
-			w.controller.deps.Resync = requests
+			requested := false
+			w.controller.deps.RequestResync = func() { requested = true }
 			failed := w.controller.watchErrorHandler()
 			server := &unwatchable{}
 			reflector := toolscache.NewReflector(server, &unstructured.Unstructured{}, w.cache, 0)
@@ -69,7 +67,7 @@ func TestWatchFailures(t *testing.T) {
 			if len(w.logLines) != tc.lines {
 				t.Errorf("%s: want %d lines, got %q", tc.reason, tc.lines, w.logLines)
 			}
-			if requested := len(requests) > 0; requested != tc.resync {
+			if requested != tc.resync {
 				t.Errorf("%s: a resync is requested: %v", tc.reason, requested)
 			}
 		})

@@ -89,7 +89,11 @@ func (c *Controller) cacheLookupFor(owning []*adapters.HandlerChain) owned.Cache
 func (c *Controller) trackOwnership(eventType string, obj source.Object) {
 	o := c.ownership
 	if o.source != nil {
-		c.notifyOwners(eventType, obj)
+		// An object that cannot be decoded is only logged, because the next event repeats the state.
+		if err := o.source.HandleEvent(eventType, obj); err != nil {
+			log := logging.OfObject(c.log, obj.ObjectKey(), obj.GetUID())
+			log.Error(err, "Cannot read an object; its owners are not notified")
+		}
 	}
 	switch {
 	case o.route == nil:
@@ -97,15 +101,6 @@ func (c *Controller) trackOwnership(eventType string, obj source.Object) {
 		o.route.NoteDeleted(obj.GetUID())
 	default:
 		o.route.NoteEvent(obj.GetUID(), obj.ObjectKey())
-	}
-}
-
-// notifyOwners reports an event of a child to its owners. An object that cannot be decoded is only logged, because the
-// next event repeats the state.
-func (c *Controller) notifyOwners(eventType string, obj source.Object) {
-	if err := c.ownership.source.HandleEvent(eventType, obj); err != nil {
-		log := logging.OfObject(c.log, obj.ObjectKey(), obj.GetUID())
-		log.Error(err, "Cannot read an object; its owners are not notified")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // recheckPause is the least time between two rechecks of all objects of a kind. Changes during the pause are merged.
@@ -58,11 +59,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 			case <-changed:
 				c.requestRechecks()
 				// Pause after each recheck, as each costs a pass per object.
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(recheckPause):
+				_ = transport.WaitDelay(ctx, recheckPause)
 			}
 		}
 	})

@@ -51,22 +51,6 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 // again when it opens.
 func (c *Controller) enterGate() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
-// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
-// just entered counts for both. It returns whether there was such a count. Timer ticks write nothing, and keep the count.
-func (c *Controller) mergeUnwrittenCount(request source.Request) (counted bool) {
-	if request.Handler != "" {
-		return false
-	}
-	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
-	c.unwrittenObjects.mu.Lock()
-	defer c.unwrittenObjects.mu.Unlock()
-	if counted = c.unwrittenObjects.keys[request.NamespacedName]; counted {
-		delete(c.unwrittenObjects.keys, request.NamespacedName)
-		c.leaveGate()
-	}
-	return counted
-}
-
 // leaveGate ends the count of a pass, or of an object with unsaved results.
 func (c *Controller) leaveGate() {
 	if c.turn.Gate != nil {
@@ -96,8 +80,8 @@ func (c *Controller) serveRequest(
 	return left
 }
 
-// runRequestSafely runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process. A
-// panic does not store results: those that were left before the request are still left.
+// runRequestSafely runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process.
+// A panic does not store results: those that were left before the request are still left.
 func (c *Controller) runRequestSafely(
 	ctx context.Context, request source.Request, before bool,
 ) (result reconcile.Result, left bool, err error) {

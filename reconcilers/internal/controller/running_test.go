@@ -111,8 +111,9 @@ func newKindFixture(t *testing.T) *kindFixture {
 		}.WithDefaults(),
 		Forget: s.recordForgotten, Cluster: cluster{memapi.Config(s.connection)},
 		HTTPClient: &http.Client{Transport: s.connection},
-		Log:        funcr.New(s.appendLogLine, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
-		Outage: &controller.Outage{}, Events: posting.New(nil, posting.Options{Component: prefix}),
+		Log:        funcr.New(s.appendLogLine, funcr.Options{Verbosity: 1}), Memory: &memory.Registry{},
+		RequestResync: s.RequestResync,
+		Outage:        &controller.Outage{}, Events: posting.New(nil, posting.Options{Component: prefix}),
 		Writer: patching.PatchWriter{}, WriteHTTPClient: &http.Client{Transport: s.connection},
 	}
 	return s

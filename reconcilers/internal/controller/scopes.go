@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
@@ -13,7 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // errScopeRemoved is the cause that ends the controller of one namespace or range.
@@ -56,8 +56,8 @@ type scopeControllers struct {
 	handlers []*adapters.HandlerChain // of these controllers
 	siblings []*adapters.HandlerChain // all handlers of the resource, which share the memory on the objects
 	workers  *workers
-	ranges   *shards.OwnRanges // nil if each controller handles all objects of its namespace
-	indexing bool              // only fill indices; other controllers own the memory
+	ranges   *sharding.OwnRanges // nil if each controller handles all objects of its namespace
+	indexing bool                // only fill indices; other controllers own the memory
 
 	byScope            map[memory.KindScope]scopeController // used by the goroutine of followScopes only
 	runningControllers sync.WaitGroup                       // counts the running controllers
@@ -124,7 +124,7 @@ func (s *scopeControllers) followScopes(ctx context.Context, namespaces Namespac
 }
 
 // scopesIn returns the scopes of the resource in these namespaces.
-func (s *scopeControllers) scopesIn(names []string, ranges []shards.Range) (scopes []memory.KindScope) {
+func (s *scopeControllers) scopesIn(names []string, ranges []sharding.Range) (scopes []memory.KindScope) {
 	for _, name := range names {
 		for _, one := range ranges {
 			scopes = append(scopes, memory.KindScope{
@@ -248,5 +248,52 @@ func (s scopeController) hasEnded() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// handlerGroup has handlers of one kind that share controllers.
+type handlerGroup struct {
+	handlers     []*adapters.HandlerChain
+	ranges       *sharding.OwnRanges // nil if the controllers handle all objects
+	indexing     bool                // the controllers only fill indices
+	hasNoIndices bool                // another group has them
+}
+
+// groupHandlers divides the handlers of a kind. Indices need all objects, and so do the parents of children: a parent
+// and its child are seldom in the same range. All other handlers are called for the objects of the own ranges only.
+func groupHandlers(ranges *sharding.OwnRanges, own []*adapters.HandlerChain) (groups []handlerGroup) {
+	if ranges == nil {
+		return []handlerGroup{{handlers: own}}
+	}
+	var parents, indices, ranged []*adapters.HandlerChain
+	for _, h := range own {
+		switch {
+		case !h.Description.NeedsAllObjects():
+			ranged = append(ranged, h)
+		case h.Description.WatchesChildren():
+			parents = append(parents, h)
+		default:
+			indices = append(indices, h)
+		}
+	}
+	for _, group := range []handlerGroup{
+		{handlers: parents, hasNoIndices: true},
+		{handlers: indices, indexing: true},
+		{handlers: ranged, ranges: ranges},
+	} {
+		if len(group.handlers) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// logForeignObjects logs, once for each kind, that the API server sends the objects of all ranges.
+func (c *Controller) logForeignObjects() {
+	kind := c.scope.Resource
+	if _, logged := c.deps.loggedForeignKinds.LoadOrStore(kind, true); !logged {
+		c.log.Info("The API server does not filter by ranges, so this process receives the objects of all ranges for "+
+			"each of its own, and drops the others. Its memory stays small, its network traffic does not: use few "+
+			"ranges, or enable the feature gate ShardedListAndWatch of the API server", "resource", kind.String())
 	}
 }

@@ -2,12 +2,16 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -49,6 +53,23 @@ func (u *unwrittenObjects) takeRemaining() map[types.NamespacedName]bool {
 	left := u.keys
 	u.keys = nil
 	return left
+}
+
+// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
+// just entered counts for both. It returns whether there was such a count. Timer ticks write nothing, and keep the
+// count.
+func (c *Controller) mergeUnwrittenCount(request source.Request) (counted bool) {
+	if request.Handler != "" {
+		return false
+	}
+	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
+	c.unwrittenObjects.mu.Lock()
+	defer c.unwrittenObjects.mu.Unlock()
+	if counted = c.unwrittenObjects.keys[request.NamespacedName]; counted {
+		delete(c.unwrittenObjects.keys, request.NamespacedName)
+		c.leaveGate()
+	}
+	return counted
 }
 
 // keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. If no
@@ -95,12 +116,74 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 			return
 		}
 		// Wait for the requested delay, but not for longer than maxPausedRetryDelay.
-		select {
-		case <-ctx.Done():
-		case <-time.After(min(result.RequeueAfter, maxPausedRetryDelay)):
-		}
+		_ = transport.WaitDelay(ctx, min(result.RequeueAfter, maxPausedRetryDelay))
 	}
 }
 
 // isPaused reports whether the gate of this turn is closed.
 func (c *Controller) isPaused() bool { return c.turn.Gate != nil && !c.turn.Gate.Open() }
+
+// maxRangeGrace limits Settings.PauseTimeout for the objects of a range. A replica releases a busy range 15 seconds
+// after it has closed its gate: the rest is for handlers that return late, and for their outcomes.
+const maxRangeGrace = 10 * time.Second
+
+// beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running
+// handlers can finish. When the operator exits, they have Settings.ExitTimeout. When it is paused, they have
+// Settings.PauseTimeout, as long as writing is permitted; an exit during that time switches to ExitTimeout. When
+// another controller takes over the objects, or none serves them any more, the context ends at once.
+//
+// The returned function ends the context. It is called when all passes have returned.
+func (c *Controller) beginPasses(ctx context.Context) (end func()) {
+	// WithoutCancel keeps the values of the context, such as the logger, but not its end.
+	passing, cancel := context.WithCancelCause(sharding.WithRange(context.WithoutCancel(ctx), c.scope.Range))
+	c.passContext = passing
+	ended := make(chan struct{})
+	last := grace{ended: ended, abandoned: c.deps.Abandoned, permissionEnded: c.deps.writePermission(c.scope).Done()}
+	stop := context.AfterFunc(ctx, func() {
+		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
+		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
+		if errors.Is(cause, execution.ErrPaused) && last.waitForEnd(c.pauseTimeout(), c.deps.Exiting) {
+			cause, exits = execution.ErrExiting, true
+		}
+		if exits {
+			last.waitForEnd(c.deps.Settings.ExitTimeout, nil)
+		}
+		// Handlers see this cause, such as ErrPaused or ErrExiting.
+		cancel(cause)
+	})
+	return func() {
+		stop()
+		close(ended)
+		cancel(nil)
+	}
+}
+
+// pauseTimeout returns how long running handlers may go on in a pause.
+func (c *Controller) pauseTimeout() time.Duration {
+	if c.scope.Range.IsWhole() {
+		return c.deps.Settings.PauseTimeout
+	}
+	return min(c.deps.Settings.PauseTimeout, maxRangeGrace)
+}
+
+// grace describes how long running handlers may finish: until all have ended, until the manager stops waiting for the
+// operator, or until writing is not permitted any more.
+type grace struct {
+	ended, abandoned, permissionEnded <-chan struct{}
+}
+
+// waitForEnd blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel
+// closed first.
+func (g grace) waitForEnd(timeout time.Duration, interrupted <-chan struct{}) bool {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-interrupted:
+		return true
+	case <-g.ended:
+	case <-g.abandoned:
+	case <-g.permissionEnded:
+	case <-timer.C:
+	}
+	return false
+}

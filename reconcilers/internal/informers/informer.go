@@ -6,21 +6,24 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // baseResyncPeriod is the period after which an informer reports all objects again, as in controller-runtime. Each
@@ -43,7 +46,7 @@ type WatchInterest struct {
 	Selector labels.Selector
 	// Range limits the objects to one range. API servers that cannot do so send all objects, and the others are dropped
 	// here.
-	Range shards.Range
+	Range sharding.Range
 	// OnForeign is called when an object outside of the range has arrived: the API server does not filter. It may be
 	// nil.
 	OnForeign func()
@@ -77,7 +80,7 @@ func newListing(
 ) (*listing, error) {
 	// The client has the configuration of the operator, but its own codec.
 	version := resource.GroupVersion()
-	own := rawclient.ConfigFor(config, version)
+	own := patching.ClientConfig(config, version)
 	texts := textDecoder{packer: compact.NewPacker(interest.Kind), keepsWhole: interest.KeepsWhole}
 	switch {
 	case interest.MetadataOnly:
@@ -159,4 +162,105 @@ func (l *listing) newRequest(options *metav1.ListOptions, metadata string) *rest
 		request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
 	}
 	return request
+}
+
+// isForeign reports whether the object is outside of the range.
+func (l *listing) isForeign(object *compact.CachedObject) bool {
+	if l.interest.Range.Contains(object.GetUID()) {
+		return false
+	}
+	if l.interest.OnForeign != nil {
+		l.interest.OnForeign()
+	}
+	return true
+}
+
+// rangeWatch is a watch without the objects outside of the range. Their events become bookmarks, so the informer
+// resumes from the newest resourceVersion when the watch breaks. Without any event, it would list all objects again.
+// Unlike that of watch.Filter, its goroutine ends when the watch is stopped, even if no caller reads the next event.
+type rangeWatch struct {
+	watch.Interface
+
+	kept    chan watch.Event
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+// watchRange starts the goroutine that passes on the events of the range, and all events without an object; of other
+// objects only their resourceVersions.
+func (l *listing) watchRange(all watch.Interface) watch.Interface {
+	w := &rangeWatch{Interface: all, kept: make(chan watch.Event), stopped: make(chan struct{})}
+	go func() {
+		defer close(w.kept)
+		for event := range all.ResultChan() {
+			// A bookmark has an object without a uid.
+			object, isObject := event.Object.(*compact.CachedObject)
+			if isObject && event.Type != watch.Bookmark && l.isForeign(object) {
+				if len(object.GetObjectMeta().GetAnnotations()) > 0 {
+					continue // it would look like the bookmark at the end of the list
+				}
+				event.Type = watch.Bookmark
+			}
+			select {
+			case w.kept <- event:
+			case <-w.stopped:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// ResultChan returns the channel of the events.
+func (w *rangeWatch) ResultChan() <-chan watch.Event { return w.kept }
+
+// Stop ends the watch. It can be called more than once.
+func (w *rangeWatch) Stop() {
+	w.stop.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+// ObjectReader reads single objects of a resource from the API server.
+type ObjectReader struct {
+	listing  func() (*listing, error) // for all namespaces; created at the first use
+	resource discovery.Resource
+}
+
+// NewLookup creates the lookup of a resource. It sends no requests yet.
+func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *ObjectReader {
+	return &ObjectReader{resource: resource, listing: sync.OnceValues(func() (*listing, error) {
+		return newListing(config, way, resource, WatchInterest{MetadataOnly: true})
+	})}
+}
+
+// CurrentUID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the
+// metadata with a field selector instead of getting the object, because an informer needs the permission to list
+// anyway, but not the one to get.
+func (l *ObjectReader) CurrentUID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
+	// The client is created at the first lookup, because a controller may never need one.
+	all, err := l.listing()
+	if err != nil {
+		return "", err
+	}
+	// Copy the listing: several goroutines look up objects of different namespaces.
+	asked := *all
+	asked.interest.Namespace = of.Namespace
+	found, err := asked.listObjects(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, of.Name).String(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("looking for %s %s: %w", l.resource.Kind, of, err)
+	}
+	// A nil page means that the server answered with something else, such as a single object.
+	page, _ := found.(*list)
+	if page == nil {
+		return "", fmt.Errorf("looking for %s %s: the response is not a list", l.resource.Kind, of)
+	}
+	// Compare the names: a server that ignored the field selector would return other objects, too.
+	for _, object := range page.Items {
+		if object.ObjectKey() == of {
+			return object.GetUID(), nil
+		}
+	}
+	return "", nil
 }

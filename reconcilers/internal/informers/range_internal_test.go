@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/shards"
 )
 
 // TestWatchOfRange shows what an informer gets of the events of all objects: a bookmark for each event outside of its
@@ -26,7 +26,7 @@ func TestWatchOfRange(t *testing.T) {
 		return o
 	}
 	const own, foreign = "uid-own", "uid-foreign"
-	part := shards.Range{Index: shards.IndexOf(types.UID(own), 1000), Count: 1000}
+	part := sharding.Range{Index: sharding.IndexOf(types.UID(own), 1000), Count: 1000}
 	if part.Contains(foreign) {
 		t.Fatal("both uids are in one range")
 	}

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
@@ -34,12 +34,12 @@ func TestQuestionsAtRest(t *testing.T) {
 		if n := takeRequestCount(server, "/apis/cats.org/v2"); n != 1 {
 			t.Errorf("at the start: asked %d times, want once", n)
 		}
-		time.Sleep(resync.Interval - time.Second)
+		time.Sleep(discovery.ResyncInterval - time.Second)
 		synctest.Wait()
 		if n := takeRequestCount(server, "/apis/cats.org/v2"); n != 0 || c.announcedRounds() != 1 {
 			t.Errorf("before the interval: asked %d times in %d rounds, want none", n, c.announcedRounds()-1)
 		}
-		time.Sleep(resync.Interval)
+		time.Sleep(discovery.ResyncInterval)
 		synctest.Wait()
 		if n := takeRequestCount(server, "/apis/cats.org/v2"); n != 1 || c.announcedRounds() != 2 {
 			t.Errorf("after the interval: asked %d times in %d rounds, want one", n, c.announcedRounds()-1)

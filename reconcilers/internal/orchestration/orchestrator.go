@@ -2,6 +2,7 @@ package orchestration
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // settlingRounds is the number of extra rounds after a requested resync. The discovery of the API server lags behind
@@ -28,11 +29,6 @@ type Runner interface {
 	Run(ctx context.Context, a Assignment)
 }
 
-// ResourceWatcher requests a resync whenever resources may have changed, until the context ends.
-type ResourceWatcher interface {
-	Run(ctx context.Context, requester resync.Requester)
-}
-
 // Orchestrator resolves the selectors of registrations, and starts and stops controllers for the resolved resources.
 // Only the goroutine of Run uses its fields, except for the requests.
 type Orchestrator struct {
@@ -41,9 +37,9 @@ type Orchestrator struct {
 	writingSelectors map[discovery.Selector]bool
 	server           discovery.Getter
 	runner           Runner
-	watcher          ResourceWatcher
-	requests         resync.Requests
-	resolvesOnce     bool // resolve the selectors only at the start
+	watcher          *discovery.CRDWatcher // nil if no selector depends on CRDs
+	requests         chan struct{}         // has room for one pending request
+	resolvesOnce     bool                  // resolve the selectors only at the start
 
 	// running counts the controllers and the watcher, which Run waits for.
 	running     sync.WaitGroup
@@ -63,12 +59,12 @@ type SelectedHandler struct {
 
 // New creates an Orchestrator. Without a watcher it resyncs at intervals only.
 func New(
-	registrations []SelectedHandler, server discovery.Getter, runner Runner, watcher ResourceWatcher,
+	registrations []SelectedHandler, server discovery.Getter, runner Runner, watcher *discovery.CRDWatcher,
 ) *Orchestrator {
 	return &Orchestrator{
 		registrations: registrations, selectors: selectorsOf(registrations),
 		writingSelectors: writingSelectors(registrations),
-		server:           server, runner: runner, watcher: watcher, requests: resync.NewRequests(),
+		server:           server, runner: runner, watcher: watcher, requests: make(chan struct{}, 1),
 		resolutions:       map[discovery.Selector]discovery.Resolution{},
 		controllers:       map[schema.GroupVersionResource]controllers{},
 		lastLoggedReasons: map[discovery.Selector]string{},
@@ -97,8 +93,14 @@ func writingSelectors(registrations []SelectedHandler) map[discovery.Selector]bo
 	return writes
 }
 
-// RequestResync requests that the selectors are resolved again soon. It never blocks.
-func (o *Orchestrator) RequestResync() { o.requests.RequestResync() }
+// RequestResync requests that the selectors are resolved again soon: a kind was not found any more, or may be found
+// now. It never blocks. One resync serves all requests before it.
+func (o *Orchestrator) RequestResync() {
+	select {
+	case o.requests <- struct{}{}:
+	default:
+	}
+}
 
 // Run keeps controllers running for the resolved resources until the context ends, and returns when the last handler
 // has returned. It must be called only once.
@@ -111,11 +113,11 @@ func (o *Orchestrator) Run(ctx context.Context) {
 		return
 	}
 	if o.watcher != nil {
-		o.running.Go(func() { o.watcher.Run(ctx, o.requests) })
+		o.running.Go(func() { o.watcher.Run(ctx, o.RequestResync) })
 	}
 	// unsettled counts the extra rounds that are left; asked holds the selectors of the next round.
-	asked, pause, unsettled := o.selectors, resync.Backoff(), 0
-	interval := time.NewTicker(resync.Interval)
+	asked, pause, unsettled := o.selectors, discovery.ResyncBackoff(), 0
+	interval := time.NewTicker(discovery.ResyncInterval)
 	defer interval.Stop()
 	for {
 		if o.resolveAndAdjust(ctx, asked) && len(asked) < len(o.selectors) {
@@ -123,7 +125,8 @@ func (o *Orchestrator) Run(ctx context.Context) {
 			// them.
 			o.resolveAndAdjust(ctx, o.selectors)
 		}
-		if !o.waitRetryAfter(ctx) {
+		// The delay that the API server demanded by Retry-After counts even if another resync is requested meanwhile.
+		if o.retryAfter > 0 && transport.WaitDelay(ctx, o.retryAfter) != nil {
 			return
 		}
 		// Without missing resources or extra rounds, only the interval or a request starts the next round.
@@ -144,23 +147,9 @@ func (o *Orchestrator) Run(ctx context.Context) {
 			}
 		case <-o.requests:
 			// Something has changed: start with short delays, and repeat for some rounds.
-			pause, unsettled = resync.Backoff(), settlingRounds
+			pause, unsettled = discovery.ResyncBackoff(), settlingRounds
 		case <-interval.C:
 		}
-	}
-}
-
-// waitRetryAfter waits for the delay that the API server demanded by Retry-After, even if another resync is requested
-// meanwhile. It returns false if the context ends first.
-func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
-	if o.retryAfter == 0 {
-		return true
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(o.retryAfter):
-		return true
 	}
 }
 
@@ -203,4 +192,59 @@ func (o *Orchestrator) waitingSelectors() (waiting []discovery.Selector) {
 		}
 	}
 	return waiting
+}
+
+// NewOnce creates an Orchestrator that resolves the selectors only at the start, and runs controllers for the result
+// until the end. Kinds that are added, changed or removed later have no effect. Kopf: scanning.disabled.
+func NewOnce(registrations []SelectedHandler, server discovery.Getter, runner Runner) *Orchestrator {
+	o := New(registrations, server, runner, nil)
+	o.resolvesOnce = true
+	return o
+}
+
+// resolveOnce resolves all selectors repeatedly until the API server has answered for each of them. That a resource is
+// not served counts as an answer.
+func (o *Orchestrator) resolveOnce(ctx context.Context) {
+	for pause := discovery.ResyncBackoff(); ; {
+		o.resolveAndAdjust(ctx, o.selectors)
+		if o.hasAllAnswers() {
+			return
+		}
+		// The backoff, or Retry-After of the API server if that is longer.
+		if transport.WaitDelay(ctx, max(pause.Step(), o.retryAfter)) != nil {
+			return
+		}
+	}
+}
+
+// hasAllAnswers reports whether the resolution of each selector is known and complete.
+func (o *Orchestrator) hasAllAnswers() bool {
+	for _, selector := range o.selectors {
+		if r, known := o.resolutions[selector]; !known || r.Incomplete {
+			return false
+		}
+	}
+	return true
+}
+
+// ResolveAssignments resolves the selectors once, and runs nothing. It returns the reasons why selectors have no
+// resource, or not all of them. An error means that the API server has not answered.
+func ResolveAssignments(
+	ctx context.Context, registrations []SelectedHandler, server discovery.Getter,
+) (all []Assignment, unserved []string, err error) {
+	o := New(registrations, server, nil, nil)
+	inquiry := discovery.NewInquiry(server, o.writingSelectors)
+	for _, selector := range o.selectors {
+		now, err := inquiry.Resolve(ctx, selector, nil)
+		switch {
+		case err != nil && !discovery.IsUnserved(err):
+			return nil, nil, fmt.Errorf("resolving %s: %w", selector, err)
+		case err != nil:
+			unserved = append(unserved, fmt.Sprintf("%s: %s", selector, err))
+		case len(now.Served) == 0:
+			unserved = append(unserved, fmt.Sprintf("%s: not served", selector))
+		}
+		o.resolutions[selector] = now
+	}
+	return o.resolveAssignments(), unserved, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/discoverytest"
 )
 
@@ -144,7 +144,8 @@ func TestServing(t *testing.T) {
 			registrations: []orchestration.SelectedHandler{exampleHandler("Widget", "", "a")},
 			list:          discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.setResources(discoverytest.ServedResources(withoutResource("widgets/status")), nil, resync.Interval)
+				c.setResources(discoverytest.ServedResources(withoutResource("widgets/status")), nil,
+					discovery.ResyncInterval)
 				c.requireJournal("after the interval", "begin widgets/status a", "end widgets", "begin widgets a")
 			},
 		},

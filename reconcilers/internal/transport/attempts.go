@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +57,7 @@ func (a RequestRetries) sendRepeatedly(request *http.Request, next RoundTripFunc
 			"method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", failureReason(response, err), "after", delay.String())
 		// If the context ends during the delay, return the last failure: it says more than the context's error.
-		if waitDelay(request.Context(), delay) != nil {
+		if WaitDelay(request.Context(), delay) != nil {
 			return response, err
 		}
 		// The connection can only be reused if the body was read to its end.
@@ -144,4 +146,33 @@ func cloneRequest(request *http.Request) (*http.Request, error) {
 		next.Body = body
 	}
 	return next, nil
+}
+
+// RoundTripFunc is a function that implements http.RoundTripper.
+type RoundTripFunc func(*http.Request) (*http.Response, error)
+
+var _ http.RoundTripper = RoundTripFunc(nil)
+
+// RoundTrip calls f.
+func (f RoundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Wrap returns a copy of the client whose requests pass through the functions on their way to its transport. The last
+// function is the outermost one, and gets a request first.
+func Wrap(client *http.Client, around ...func(next RoundTripFunc) RoundTripFunc) *http.Client {
+	own := *client
+	own.Transport = cmp.Or(client.Transport, http.DefaultTransport)
+	for _, wrap := range around {
+		own.Transport = wrap(own.Transport.RoundTrip)
+	}
+	return &own
+}
+
+// WaitDelay waits for the delay. It returns an error if the context ends first.
+func WaitDelay(ctx context.Context, delay time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(delay):
+		return nil
+	}
 }

@@ -82,7 +82,7 @@ func TestDeadConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				way, began := &sharedConn{next: tc.server}, time.Now()
-				bounded := withLimits(way, transport.RequestLimits{InactivityTimeout: minute})
+				bounded := withLimits(way, ofWatches(transport.WatchLimits{InactivityTimeout: minute}))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() { _, _ = readResponse(ctx, t, bounded, watchURL) }()
@@ -113,7 +113,7 @@ func TestConnectionsAreKnownByThemselves(t *testing.T) {
 				return other.RoundTrip(r)
 			}
 			return one.RoundTrip(r)
-		}), transport.RequestLimits{InactivityTimeout: time.Minute})
+		}), ofWatches(transport.WatchLimits{InactivityTimeout: time.Minute}))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, kind := range []string{"pods", "nodes"} {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // The defaults of [RequestLimits].
@@ -31,18 +33,24 @@ type RequestLimits struct {
 	// RequestTimeout limits all requests except watches, including the time to read the response; zero means
 	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// ServerTimeout is the duration that watches request from the API server, in whole seconds, rounded up. Zero keeps
-	// the value of the client, which is 5 to 10 minutes for an informer; negative leaves it to the server. Kopf:
-	// watching.server_timeout.
+	WatchLimits
+}
+
+// WatchLimits limits the time of watches.
+type WatchLimits struct {
+	// ServerTimeout is how long the API server keeps a watch before it ends it, rounded up to seconds. Zero keeps the
+	// value of the client: for an informer, a random time between 5 and 10 minutes, so that not all watches end at
+	// once. Negative leaves the choice to the server. Kopf: watching.server_timeout.
 	ServerTimeout time.Duration
 	// ClientTimeout limits watches on this side, including the request; zero means no limit. Kopf:
 	// watching.client_timeout.
 	ClientTimeout time.Duration
-	// InactivityTimeout limits the time in which a watch sends nothing, not even a bookmark; zero means
-	// DefaultInactivityTimeout.
+	// InactivityTimeout is the time without any event or bookmark after which a watch is considered dead. It is
+	// restarted from the last seen resource version. Zero is 70 seconds. Kopf: watching.inactivity_timeout.
 	InactivityTimeout time.Duration
 	// ReconnectBackoff is the least time between the end or failure of a watch and the next watch of the same path;
-	// zero means DefaultReconnectBackoff.
+	// zero is a tenth of a second. After errors, the pause of an informer grows up to a minute, whatever this value is.
+	// Kopf: watching.reconnect_backoff.
 	ReconnectBackoff time.Duration
 }
 
@@ -60,13 +68,12 @@ func (l RequestLimits) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	t := &limitedTransport{
 		next: next, watchEnds: watchEnds{byPath: map[string]time.Time{}},
 		connections: connections{lastReceived: map[net.Conn]time.Time{}},
-		limits: RequestLimits{
-			RequestTimeout: effectiveLimit(l.RequestTimeout, DefaultRequestTimeout), ServerTimeout: l.ServerTimeout,
-			ClientTimeout:     effectiveLimit(l.ClientTimeout, 0),
-			InactivityTimeout: effectiveLimit(l.InactivityTimeout, DefaultInactivityTimeout),
-			ReconnectBackoff:  effectiveLimit(l.ReconnectBackoff, DefaultReconnectBackoff),
-		},
 	}
+	l.RequestTimeout = effectiveLimit(l.RequestTimeout, DefaultRequestTimeout)
+	l.ClientTimeout = effectiveLimit(l.ClientTimeout, 0)
+	l.InactivityTimeout = effectiveLimit(l.InactivityTimeout, DefaultInactivityTimeout)
+	l.ReconnectBackoff = effectiveLimit(l.ReconnectBackoff, DefaultReconnectBackoff)
+	t.limits = l
 	return t.sendWithinLimits
 }
 
@@ -175,4 +182,26 @@ func (u *requestConnection) noteReceived() {
 	maps.DeleteFunc(u.connections.lastReceived,
 		func(_ net.Conn, at time.Time) bool { return time.Since(at) > connectionRetention })
 	u.connections.lastReceived[*conn] = time.Now()
+}
+
+// closeIfSilent closes the connection of a request if nothing was received on it for the given time. The next attempt
+// then opens another connection. All other requests on the connection fail, as they would fail later anyway.
+func (u *requestConnection) closeIfSilent(ctx context.Context, silence time.Duration) {
+	conn := u.conn.Load()
+	if conn == nil {
+		return
+	}
+	// Another request may have received something on the same connection: it is then alive.
+	u.connections.mu.Lock()
+	at, known := u.connections.lastReceived[*conn]
+	if dead := !known || time.Since(at) >= silence; !dead {
+		u.connections.mu.Unlock()
+		return
+	}
+	delete(u.connections.lastReceived, *conn)
+	u.connections.mu.Unlock()
+	// Close without the lock, as it may block.
+	_ = (*conn).Close()
+	logf.FromContext(ctx).V(1).Info("Closed a connection to the API server: it takes requests, and answers none",
+		"silent", silence.String())
 }

@@ -21,6 +21,11 @@ func withLimits(next http.RoundTripper, limits transport.RequestLimits) http.Rou
 	return limits.WrapRoundTrip(next.RoundTrip)
 }
 
+// ofWatches returns limits with the default timeout of requests.
+func ofWatches(limits transport.WatchLimits) transport.RequestLimits {
+	return transport.RequestLimits{WatchLimits: limits}
+}
+
 // neverAnswer is a server that never answers.
 func neverAnswer(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()

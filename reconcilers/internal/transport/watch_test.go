@@ -59,15 +59,15 @@ func TestWatchesAreLimited(t *testing.T) {
 	}{
 		"Silence": {"a silent watch ends after the inactivity timeout, without an error",
 			periodicServer{interval: time.Minute, byteCount: 3},
-			transport.RequestLimits{InactivityTimeout: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
+			ofWatches(transport.WatchLimits{InactivityTimeout: 80 * time.Second}), 260 * time.Second, "xxx <nil>"},
 		"SilenceByDefault": {"the default inactivity timeout exceeds the interval of bookmarks",
 			periodicServer{interval: time.Minute, byteCount: 2},
 			transport.RequestLimits{}, 190 * time.Second, "xx <nil>"},
 		"SilenceIsFine": {"a negative inactivity timeout disables it",
 			periodicServer{interval: 24 * time.Hour, byteCount: 1, endErr: io.EOF},
-			transport.RequestLimits{InactivityTimeout: -1}, 24 * time.Hour, "x <nil>"},
+			ofWatches(transport.WatchLimits{InactivityTimeout: -1}), 24 * time.Hour, "x <nil>"},
 		"Long": {"the timeout of the client ends a watch", periodicServer{interval: time.Minute, byteCount: 100},
-			transport.RequestLimits{ClientTimeout: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
+			ofWatches(transport.WatchLimits{ClientTimeout: 150 * time.Second}), 150 * time.Second, "xx <nil>"},
 		"Broken": {"an error of the connection is returned",
 			periodicServer{interval: time.Minute, byteCount: 1, endErr: cut},
 			transport.RequestLimits{}, time.Minute, "x cut"},
@@ -92,7 +92,8 @@ func TestServersAreAskedForATime(t *testing.T) {
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
 	} {
 		s := &periodicServer{endErr: io.EOF}
-		if _, err := readResponse(t.Context(), t, withLimits(s, transport.RequestLimits{ServerTimeout: limit}),
+		limits := ofWatches(transport.WatchLimits{ServerTimeout: limit})
+		if _, err := readResponse(t.Context(), t, withLimits(s, limits),
 			watchURL); err != nil {
 			t.Fatal(err)
 		}
@@ -104,13 +105,13 @@ func TestServersAreAskedForATime(t *testing.T) {
 
 // TestRequestsOfWatchesAreLimited shows that the request of a watch is limited, too.
 func TestRequestsOfWatchesAreLimited(t *testing.T) {
-	for name, limits := range map[string]transport.RequestLimits{
+	for name, limits := range map[string]transport.WatchLimits{
 		"Inactivity": {InactivityTimeout: time.Minute}, "Client": {ClientTimeout: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				_, err := readResponse(t.Context(), t, withLimits(sending(neverAnswer), limits), watchURL)
+				_, err := readResponse(t.Context(), t, withLimits(sending(neverAnswer), ofWatches(limits)), watchURL)
 				if err == nil || !strings.Contains(err.Error(), "did not answer") || time.Since(began) != time.Minute {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
@@ -123,7 +124,7 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &periodicServer{interval: time.Second, byteCount: 3, endErr: io.EOF}
-		way := withLimits(server, transport.RequestLimits{InactivityTimeout: 2 * time.Second})
+		way := withLimits(server, ofWatches(transport.WatchLimits{InactivityTimeout: 2 * time.Second}))
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watchURL, nil)
 		response, err := way.RoundTrip(request)
 		if err != nil {
@@ -145,7 +146,8 @@ func TestWatchesAreSpaced(t *testing.T) {
 		for pause, want := range map[time.Duration]time.Duration{
 			0: 100 * time.Millisecond, -1: 0, 5 * time.Second: 5 * time.Second,
 		} {
-			way := withLimits(&periodicServer{endErr: io.EOF}, transport.RequestLimits{ReconnectBackoff: pause})
+			limits := ofWatches(transport.WatchLimits{ReconnectBackoff: pause})
+			way := withLimits(&periodicServer{endErr: io.EOF}, limits)
 			another := strings.Replace(watchURL, "pods", "nodes", 1)
 			for n, url := range []string{watchURL, watchURL, another, "wait", watchURL} {
 				if url == "wait" {
@@ -168,7 +170,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
-		way := withLimits(refusing, transport.RequestLimits{ReconnectBackoff: time.Hour})
+		way := withLimits(refusing, ofWatches(transport.WatchLimits{ReconnectBackoff: time.Hour}))
 		if _, err := readResponse(t.Context(), t, way, watchURL); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
@@ -183,7 +185,8 @@ func TestEndDuringThePause(t *testing.T) {
 // TestPausesOfTwoResources shows that each resource has its own pause.
 func TestPausesOfTwoResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		way := withLimits(&periodicServer{endErr: io.EOF}, transport.RequestLimits{ReconnectBackoff: time.Minute})
+		limits := ofWatches(transport.WatchLimits{ReconnectBackoff: time.Minute})
+		way := withLimits(&periodicServer{endErr: io.EOF}, limits)
 		began := time.Now()
 		for _, resource := range []string{"pods", "nodes", "pods"} {
 			if _, err := readResponse(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {

@@ -83,7 +83,8 @@ func TestResolve(t *testing.T) {
 			}
 			got, err := resolve(t.Context(), []string{"etcd", "kubectl"}, tc.sources...)
 			if tc.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(err.Error(), "KUBEBUILDER") {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) ||
+					!strings.Contains(err.Error(), "KUBEBUILDER_ASSETS") {
 					t.Errorf("%s: got %v", tc.reason, err)
 				}
 				return

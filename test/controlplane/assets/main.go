@@ -1,9 +1,9 @@
-// Command assets prints the folder that holds etcd, kube-apiserver and kubectl, and gets the programs first if it has to.
+// Command assets prints the folder that holds etcd, kube-apiserver and kubectl, and gets missing programs first.
 //
-// The folder is the one that KUBEBUILDER_ASSETS names, or else a cache. Missing programs are downloaded by setup-envtest,
-// or built from the Go module proxy where there is no access to the downloads. It runs in the root of the repository, on
-// the standard library alone, so that the first call costs a second of compilation. It starts no server: that is the
-// command in the folder above.
+// The folder is the one that KUBEBUILDER_ASSETS names, or else a cache. Missing programs are downloaded by
+// setup-envtest, or built from the Go module proxy where there is no access to the downloads. The command runs in the
+// root of the repository, on the standard library alone, so that the first call costs a second of compilation. It does
+// not start servers: that is the command in the folder above.
 package main
 
 import (
@@ -26,8 +26,8 @@ const advice = "set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and
 type source func(ctx context.Context, want []string, folder string) error
 
 func main() {
-	manager := flag.Bool("controller-manager", false, "also kube-controller-manager, which is not part of the download: "+
-		"its build takes some minutes")
+	manager := flag.Bool("controller-manager", false,
+		"also kube-controller-manager, which is not part of the download: its build takes some minutes")
 	flag.Parse()
 	want := []string{"etcd", "kube-apiserver", "kubectl"}
 	if *manager {
@@ -48,8 +48,8 @@ func resolve(ctx context.Context, want []string, sources ...source) (string, err
 	if folder := os.Getenv("KUBEBUILDER_ASSETS"); folder != "" {
 		// Another folder instead would hide the mistake.
 		if lacking := missing(folder, want); len(lacking) > 0 {
-			return "", fmt.Errorf("KUBEBUILDER_ASSETS is %s, which has no executable %s: name a folder that has, or unset "+
-				"the variable to have the programs downloaded or built", folder, strings.Join(lacking, ", "))
+			return "", fmt.Errorf("KUBEBUILDER_ASSETS is %s, which has no executable %s: name a folder that has, or "+
+				"unset the variable to have the programs downloaded or built", folder, strings.Join(lacking, ", "))
 		}
 		return filepath.Abs(folder)
 	}

@@ -98,20 +98,20 @@ func build(ctx context.Context, want []string, folder string) error {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "assets: building %s v%s, some minutes the first time\n", name, version)
-		_, err = runGo(ctx, "build", "-modfile", pins[module], "-mod=readonly", "-trimpath", "-ldflags", versionFlags(version),
-			"-o", filepath.Join(folder, name), program)
+		_, err = runGo(ctx, "build", "-modfile", pins[module], "-mod=readonly", "-trimpath",
+			"-ldflags", versionFlags(version), "-o", filepath.Join(folder, name), program)
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
 
-// versionFlags sets what the build of Kubernetes sets: without its version, kube-apiserver refuses to start, and clients
-// misjudge it.
+// versionFlags sets what the build of Kubernetes sets: without its version, kube-apiserver refuses to start, and
+// clients misjudge it.
 func versionFlags(version string) string {
 	parts := strings.Split(version, ".")
 	const component = " -X k8s.io/component-base/version.git"
-	return "-s -w" + component + "Version=v" + version + component + "Major=" + parts[0] + component + "Minor=" + parts[1] +
-		" -X k8s.io/client-go/pkg/version.gitVersion=v" + version
+	return "-s -w" + component + "Version=v" + version + component + "Major=" + parts[0] +
+		component + "Minor=" + parts[1] + " -X k8s.io/client-go/pkg/version.gitVersion=v" + version
 }
 
 // runGo runs the Go command without the settings that callers have for their own builds: these would build another

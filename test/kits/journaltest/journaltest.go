@@ -12,7 +12,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -38,7 +37,7 @@ func NewHandler(id, on string) *handlers.Handler {
 
 // WithRequirement adds a filter to the handler, with the words of its registration, and returns the handler.
 func WithRequirement(h *handlers.Handler, words string) *handlers.Handler {
-	h.FilterDescriptions.Filters = append(h.FilterDescriptions.Filters, requirements.Criterion{Text: words})
+	h.FilterDescriptions.Filters = append(h.FilterDescriptions.Filters, handlers.Criterion{Text: words})
 	return h
 }
 
