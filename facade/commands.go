@@ -32,18 +32,16 @@ func (op *Operator) planChanges(ctx context.Context, given commandline.PlanReque
 	if err != nil {
 		return nil, err
 	}
+	var source reconcilers.PreviewSource
 	if given.Load != "" {
-		dump, err := planning.LoadDump(given.Load)
-		if err != nil {
-			return nil, err
-		}
-		return planning.Make(ctx, options, dump)
+		source, err = planning.LoadDump(given.Load)
+	} else {
+		source, err = clusterops.Connect(given.Cluster)
 	}
-	cluster, err := clusterops.Connect(given.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	return planning.Make(ctx, options, cluster)
+	return planning.Make(ctx, options, source)
 }
 
 // plannedOptions returns the options of the engine, as an operator with these flags would start with them. It calls

@@ -50,7 +50,10 @@ func Run(ctx context.Context, o CheckInput, server *Server) (CheckReport, error)
 	findings = append(findings, o.checkSchemas(ctx, server, served)...)
 	findings = append(findings, o.checkShards(ctx, server, served)...)
 	findings = append(findings, o.checkClock(server))
-	return newReport(o.Name, findings), ctx.Err()
+	slices.SortStableFunc(findings, func(a, b Finding) int { // those of one severity keep their order
+		return slices.Index(severities, a.Status) - slices.Index(severities, b.Status)
+	})
+	return CheckReport{o.Name, findings}, ctx.Err()
 }
 
 // listResources returns the resources of the groups that matter. Unlisted is the reason why they are not complete: then

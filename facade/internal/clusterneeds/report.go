@@ -46,14 +46,6 @@ type CheckReport struct {
 	Findings []Finding `json:"findings"`
 }
 
-// newReport sorts the findings by severity. Those of one severity keep their order.
-func newReport(operator string, findings []Finding) CheckReport {
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return slices.Index(severities, a.Status) - slices.Index(severities, b.Status)
-	})
-	return CheckReport{operator, findings}
-}
-
 // Count returns how many checks have the result.
 func (r CheckReport) Count(status CheckStatus) (n int) {
 	for _, one := range r.Findings {

@@ -62,8 +62,8 @@ func (s *Server) sendsRanges(ctx context.Context, namespace string, r discovery.
 	if namespace != "" {
 		path += "/namespaces/" + namespace
 	}
-	answer, err := s.api.RESTClient().Get().AbsPath(path+"/"+r.Plural).Param("limit", "1").Param("shardSelector", invalidSelector).
-		SetHeader("Accept", "application/json").DoRaw(ctx)
+	answer, err := s.api.RESTClient().Get().AbsPath(path+"/"+r.Plural).
+		Param("limit", "1").Param("shardSelector", invalidSelector).SetHeader("Accept", "application/json").DoRaw(ctx)
 	// Version 1.36 refuses it as an internal error.
 	if err != nil && (apierrors.IsBadRequest(err) || bytes.Contains(answer, []byte("invalid shard selector"))) {
 		return true, nil

@@ -65,9 +65,9 @@ func ReadReplicas(ctx context.Context, config *rest.Config, l LeaseLookup) (Repl
 		if l.Lease.Namespace != "" {
 			place = "namespace " + l.Lease.Namespace
 		}
-		return ReplicaReport{}, fmt.Errorf("operator %q does not share its objects in this cluster: there are no Leases of "+
-			"ranges with the name %q in %s. If it runs with --shards, give the same -n, -A or --leader-elect-id as "+
-			"for run", l.Operator, l.Lease.Name, place)
+		return ReplicaReport{}, fmt.Errorf("operator %q does not share its objects in this cluster: there are no "+
+			"Leases of ranges with the name %q in %s. If it runs with --shards, give the same -n, -A or "+
+			"--leader-elect-id as for run", l.Operator, l.Lease.Name, place)
 	}
 	r := ReplicaReport{Operator: l.Operator, Lease: l.Lease.Name, At: time.Now().UTC().Truncate(time.Second)}
 	for _, namespace := range slices.Sorted(maps.Keys(all)) {

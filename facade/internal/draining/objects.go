@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
@@ -18,12 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-const (
-	// workers is how many objects are written at once.
-	workers = 8
-	// attempts limits how often the write of one object is repeated after conflicts.
-	attempts = 5
-)
+// workers is how many objects are written at once.
+const workers = 8
 
 // errDeleting is the reason why an object that is being deleted is left.
 var errDeleting = errors.New("it is being deleted, and its delete handlers have not finished: run them with " +
@@ -99,12 +96,10 @@ func (o *objects) drainNamespace(ctx context.Context, namespace, label string) (
 
 // drainObject drains one object, and reports what happened to it.
 func (o *objects) drainObject(ctx context.Context, body map[string]any) {
-	t, err := o.find(body)
+	t, err := o.findRemovable(body)
 	name, found := describeObject(body), err != nil || !t.isEmpty()
 	switch {
 	case !found:
-	case err == nil && t.finalizer && isDeleting(body) && !o.SkipDeletions:
-		err = errDeleting
 	case err == nil && o.Check:
 		o.results.list(name, t.describe())
 	case err == nil:
@@ -117,42 +112,36 @@ func (o *objects) drainObject(ctx context.Context, body map[string]any) {
 	o.keepForeign(t.foreign)
 }
 
+// findRemovable finds the things on an object. It is an error if they may not be removed now.
+func (o *objects) findRemovable(body map[string]any) (traces, error) {
+	t, err := o.find(body)
+	if err == nil && t.finalizer && isDeleting(body) && !o.SkipDeletions {
+		err = errDeleting
+	}
+	return t, err
+}
+
 // isDeleting reports whether the object is being deleted.
 func isDeleting(body map[string]any) bool {
 	return (&unstructured.Unstructured{Object: body}).GetDeletionTimestamp() != nil
 }
 
-// keyOf returns the namespace and the name of an object.
-func keyOf(body map[string]any) client.ObjectKey {
-	return client.ObjectKeyFromObject(&unstructured.Unstructured{Object: body})
-}
-
-// removeRetrying removes the things from the object. After a conflict, it looks for them on the newest state.
-func (o *objects) removeRetrying(ctx context.Context, body map[string]any, t traces) (err error) {
-	for range attempts {
-		err = o.remove(ctx, body, t)
-		if apierrors.IsNotFound(err) {
-			return nil // the object is gone
+// removeRetrying removes the things from the object. After a conflict, it looks for them on the newest state. An object
+// that is gone has nothing left.
+func (o *objects) removeRetrying(ctx context.Context, body map[string]any, t traces) error {
+	isFirst, key := true, client.ObjectKeyFromObject(&unstructured.Unstructured{Object: body})
+	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		if !isFirst {
+			if body, err = o.Get(ctx, key); err == nil {
+				t, err = o.findRemovable(body)
+			}
+			if err != nil || t.isEmpty() {
+				return err
+			}
 		}
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-		if body, err = o.Get(ctx, keyOf(body)); apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err == nil {
-			t, err = o.find(body)
-		}
-		switch {
-		case err != nil:
-			return err
-		case t.isEmpty():
-			return nil
-		case t.finalizer && isDeleting(body) && !o.SkipDeletions:
-			return errDeleting
-		}
-	}
-	return err
+		isFirst = false
+		return o.remove(ctx, body, t)
+	}))
 }
 
 // remove writes the removals. The status is first: without the finalizer, the object can disappear.

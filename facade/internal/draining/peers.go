@@ -162,22 +162,11 @@ func (r *run) writeFreeze(ctx context.Context, found peers, priority int) error 
 // such as those of Kopf, are given some time.
 func (r *run) awaitPause(ctx context.Context, found peers) error {
 	begun, busy := time.Now(), []string(nil)
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, acknowledgeTimeout, true, func(ctx context.Context) (bool, error) {
-		busy = nil
-		for i := range found {
-			one := &found[i]
-			if err := r.readPeers(ctx, one); err != nil {
-				return false, fmt.Errorf("reading %s: %w", one, err)
-			}
-			for _, identity := range one.ofPeers {
-				count := one.records[identity].Busy
-				if count != nil && *count > 0 || count == nil && time.Since(begun) < quietTime {
-					busy = append(busy, identity)
-				}
-			}
-		}
-		return len(busy) == 0, nil
-	})
+	isPaused := func(ctx context.Context) (_ bool, err error) {
+		busy, err = r.busyPeers(ctx, found, time.Since(begun) < quietTime)
+		return len(busy) == 0, err
+	}
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, acknowledgeTimeout, true, isPaused)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -186,6 +175,24 @@ func (r *run) awaitPause(ctx context.Context, found peers) error {
 			acknowledgeTimeout, busy)
 	}
 	return err
+}
+
+// busyPeers reads the objects again, and returns the live operators that are not idle. Those that do not report their
+// state count as busy on demand.
+func (r *run) busyPeers(ctx context.Context, found peers, silentToo bool) (busy []string, err error) {
+	for i := range found {
+		one := &found[i]
+		if err := r.readPeers(ctx, one); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", one, err)
+		}
+		for _, identity := range one.ofPeers {
+			count := one.records[identity].Busy
+			if count != nil && *count > 0 || count == nil && silentToo {
+				busy = append(busy, identity)
+			}
+		}
+	}
+	return busy, nil
 }
 
 // removeRecords removes the records of this operator whose processes do not run any more, and its Leases. While the

@@ -165,7 +165,8 @@ func TestScopes(t *testing.T) {
 	served := clusterneeds.Need{Rule: rule("", "pods", "get")}
 	cluster := clusterneeds.Need{Rule: rule("", "nodes", "get"), Scope: clusterneeds.WholeCluster}
 	own := clusterneeds.Need{Rule: rule("", "pods", "get"), Scope: clusterneeds.OneNamespace}
-	other := clusterneeds.Need{Rule: rule("", "events", "create"), Scope: clusterneeds.OneNamespace, Namespace: "default"}
+	other := own
+	other.Rule, other.Namespace = rule("", "events", "create"), "default"
 	for name, c := range map[string]struct {
 		reason string
 		served []string

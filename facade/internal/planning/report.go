@@ -89,18 +89,14 @@ type PlannedHandler struct {
 type maker struct {
 	options  reconcilers.Options
 	report   ChangePlan
-	places   map[placeKey]int // in Handlers
-	prefixes map[string]int   // the objects to be created again, by the other prefix that they have memory of
+	prefixes map[string]int // the objects to be created again, by the other prefix that they have memory of
 }
-
-// placeKey identifies a line of the summary.
-type placeKey struct{ kind, handler, on string }
 
 // Make predicts the work of an operator with these options. The context carries the logger for index functions.
 func Make(ctx context.Context, o reconcilers.Options, source reconcilers.PreviewSource) (*ChangePlan, error) {
 	m := &maker{
 		options: o, report: ChangePlan{Operator: o.Name, Handlers: []HandlerSummary{}, Objects: []PlannedObject{}},
-		places: map[placeKey]int{}, prefixes: map[string]int{},
+		prefixes: map[string]int{},
 	}
 	unserved, err := o.PreviewObjects(ctx, source, m)
 	if err != nil {
@@ -126,12 +122,13 @@ func (m *maker) VisitKind(of reconcilers.PreviewedKind) {
 
 // lineOf returns the line of a handler in the summary.
 func (m *maker) lineOf(of reconcilers.PreviewedKind, h *handlers.Handler) *HandlerSummary {
-	key := placeKey{of.Resource.GroupResource().String(), h.ID, h.VerbName()}
-	at, known := m.places[key]
-	if !known {
+	line := HandlerSummary{Kind: of.Resource.GroupResource().String(), Handler: h.ID, On: h.VerbName()}
+	at := slices.IndexFunc(m.report.Handlers, func(s HandlerSummary) bool {
+		return s.Kind == line.Kind && s.Handler == line.Handler && s.On == line.On
+	})
+	if at < 0 {
 		at = len(m.report.Handlers)
-		m.places[key] = at
-		m.report.Handlers = append(m.report.Handlers, HandlerSummary{Kind: key.kind, Handler: key.handler, On: key.on})
+		m.report.Handlers = append(m.report.Handlers, line)
 	}
 	return &m.report.Handlers[at]
 }
