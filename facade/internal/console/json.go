@@ -2,8 +2,8 @@ package console
 
 import "slices"
 
-// composeJSON returns the line as a JSON object, for machines, with the keys of Kopf. The keys keep their order, so a map
-// is not used. People read lines in terminals as well, so they contain no control characters.
+// composeJSON returns the line as a JSON object, for machines, with the keys of Kopf. The keys keep their order, so a
+// map is not used. People read lines in terminals as well, so they contain no control characters.
 func (o Options) composeJSON(l *line) []byte {
 	message := l.message
 	if *o.Prefix && l.object.isObject() {
