@@ -47,12 +47,9 @@ func (op *Operator) planChanges(ctx context.Context, given commandline.PlanReque
 // plannedOptions returns the options of the engine, as an operator with these flags would start with them. It calls
 // functions of the user, such as AddToScheme, and holds the lock meanwhile.
 func (op *Operator) plannedOptions(given commandline.PlanRequest) (reconcilers.Options, error) {
+	runnableOperator{op}.Apply(given.Flags)
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	if given.Scoped {
-		op.userSettings.Namespaces, op.userSettings.NamespacePatterns = given.Namespaces, nil
-		op.userSettings.NamespaceLabels = ""
-	}
 	if given.FromKopf {
 		op.userSettings.Persistence = AsKopf().Persistence
 	}

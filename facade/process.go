@@ -36,11 +36,9 @@ func (p runnableOperator) Settings() (serving.ManagerSettings, error) {
 		return serving.ManagerSettings{}, err
 	}
 	own := p.op.settings.values
-	patterns := p.op.settings.scope.ServedPatterns()
-	cached, _ := patterns.PlainNames() // a pattern can match any namespace, so only plain names limit the cache
 	return serving.ManagerSettings{
 		AnnotationPrefix: own.Persistence.AnnotationPrefix,
-		Scheme:           scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
+		Scheme:           scheme, Patterns: p.op.settings.scope.ServedPatterns(),
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: p.op.settings.connectionSettings(), Transport: own.Tracing.transportWrapper(),
 		Probe: p.op.activities.Probing.AwaitResults, StopProbes: p.op.activities.Probing.StopProbing,

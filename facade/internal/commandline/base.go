@@ -32,9 +32,9 @@ type baseCommand struct {
 // newBase returns the base of a command. The name of the command determines its environment variables. Flags that a
 // command does not have keep these defaults, which are valid.
 func newBase(p Program, command string) baseCommand {
-	return baseCommand{
-		program: p, environment: environmentOf(command), log: logFlags{format: string(console.Full)}, output: "text",
-	}
+	b := baseCommand{program: p, environment: environmentOf(command), output: "text"}
+	b.log.Format = console.Full
+	return b
 }
 
 // addFlags adds the flags of the cluster, the scope and the log. One and all are the help texts of the scope's flags.

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 var errSetUp = errors.New("it is set up")
@@ -38,9 +39,11 @@ func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 		info, err := credentials.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"login": info}, err
 	}
-	return serving.ManagerSettings{
-		Scheme: runtime.NewScheme(), Namespaces: f.configuredNamespaces, Login: login, LogHandler: f.handler,
-	}, nil
+	settings := serving.ManagerSettings{Scheme: runtime.NewScheme(), Login: login, LogHandler: f.handler}
+	for _, text := range f.configuredNamespaces {
+		settings.Patterns = append(settings.Patterns, namespaces.ParsePattern(text))
+	}
+	return settings, nil
 }
 
 func (f *fakeOperator) asProcess() serving.Process {

@@ -89,6 +89,8 @@ func TestCompletion(t *testing.T) {
 		"run --log-format ":                 "plain\nfull\njson\n",
 		"freeze --kubeconfig KC --context ": "nowhere\n",
 		"run --liveness ":                   "", // and no files
+		"plan --output ":                    "text\njson\n",
+		"explain --address ":                "",
 	} {
 		t.Run(args, func(t *testing.T) {
 			cmd := commandline.New(commandline.Program{Process: (&fakeOperator{}).asProcess()})

@@ -18,13 +18,10 @@ import (
 
 // logFlags are the flags of the log. Kopf has the same flags.
 type logFlags struct {
-	verbose      bool
-	debug        bool
-	quiet        bool
-	format       string
-	referenceKey string // --log-refkey; empty means the default
-	prefix       bool   // --log-prefix
-	noPrefix     bool   // --no-log-prefix
+	console.Options // with the values of --log-format and --log-refkey
+
+	verbose, debug, quiet bool
+	prefix, noPrefix      bool // --log-prefix and --no-log-prefix
 }
 
 // formatFlags are the flags that determine the form of lines. A log handler of the program has its own form, so they
@@ -37,11 +34,11 @@ func (l *logFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&l.debug, "debug", "d", false, "log everything, the libraries below included")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "log warnings and errors only")
 	flags.StringVar(
-		&l.format, "log-format", string(console.Full),
+		(*string)(&l.Format), "log-format", string(console.Full),
 		"the `format` of the log: plain (message and values), full (time and level as well), json (one object a line)",
 	)
 	flags.StringVar(
-		&l.referenceKey, "log-refkey", "",
+		&l.ReferenceKey, "log-refkey", "",
 		"the `key` by which lines of --log-format=json have the object that they are about; default: object",
 	)
 	flags.BoolVar(
@@ -52,16 +49,16 @@ func (l *logFlags) addFlags(flags *pflag.FlagSet) {
 
 // checkFlags validates the flags and normalizes the format, which is case-insensitive as in Kopf.
 func (l *logFlags) checkFlags(cmd *cobra.Command) error {
-	l.format = strings.ToLower(l.format)
+	l.Format = console.Format(strings.ToLower(string(l.Format)))
 	switch {
 	case l.quiet && (l.verbose || l.debug):
 		return asUsageError(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
-	case !console.Format(l.format).IsValid():
-		return asUsageError(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
+	case !l.Format.IsValid():
+		return asUsageError(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.Format))
 	// A taken key would appear twice in each JSON line.
-	case slices.Contains(console.JSONLineKeys(), l.referenceKey):
+	case slices.Contains(console.JSONLineKeys(), l.ReferenceKey):
 		return asUsageError(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line",
-			l.referenceKey))
+			l.ReferenceKey))
 	case l.prefix && l.noPrefix:
 		return asUsageError(cmd, errors.New("--log-prefix and --no-log-prefix exclude each other"))
 	}
@@ -90,10 +87,8 @@ func (l *logFlags) newLogger(cmd *cobra.Command, operator string, handler slog.H
 
 // consoleOptions converts the flags to options of the log.
 func (l *logFlags) consoleOptions(cmd *cobra.Command, operator string, out io.Writer) console.Options {
-	o := console.Options{
-		Format: console.Format(l.format), Operator: operator, ReferenceKey: l.referenceKey,
-		Colours: console.OnTerminal(out),
-	}
+	o := l.Options
+	o.Operator, o.Colours = operator, console.OnTerminal(out)
 	// Without either flag, the default depends on the format.
 	if cmd.Flags().Changed("log-prefix") || cmd.Flags().Changed("no-log-prefix") {
 		// Each of the flags can also be given as false, which means the opposite.

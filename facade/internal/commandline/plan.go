@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // PlanRequest says what to predict.
@@ -19,9 +21,8 @@ type PlanRequest struct {
 	Load string
 	// FromKopf predicts the take-over of a Python operator: the operator would use Kopf's storages.
 	FromKopf bool
-	// Namespaces replace those of the operator if Scoped is true; none is the whole cluster.
-	Namespaces []string
-	Scoped     bool
+	// Flags override the settings of the operator.
+	Flags serving.RunFlags
 }
 
 // PlanReport is what the operator would do.
@@ -125,7 +126,7 @@ func (f *planner) makeReport(cmd *cobra.Command) (PlanReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.request.Namespaces, f.request.Scoped = f.base.scope.namespaces, f.base.scope.isGiven()
+	f.request.Flags.Namespaces, f.request.Flags.HasScope = f.base.scope.namespaces, f.base.scope.isGiven()
 	if f.request.Load == "" {
 		if f.request.Cluster, err = f.base.logIn(settings); err != nil {
 			return nil, err

@@ -73,7 +73,9 @@ func (r *runner) checkFlags(cmd *cobra.Command) error {
 	// ignored silently.
 	r.given.Inspection.Optional = !r.given.Inspection.Console && !r.given.Inspection.Profiling &&
 		!cmd.Flags().Changed("debug-bind-address")
-	err := cmp.Or(checkPeering(cmd, r.peering.name), r.election.checkFlags(cmd, &r.peering), checkMetrics(cmd, r.given.Metrics))
+	err := cmp.Or(
+		checkPeering(cmd, r.peering.name), r.election.checkFlags(cmd, &r.peering), checkMetrics(cmd, r.given.Metrics),
+	)
 	if err != nil || r.livenessURL == "" {
 		return err
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"sync"
@@ -26,19 +27,19 @@ const (
 // IsValid reports whether the format exists.
 func (f Format) IsValid() bool { return f == Full || f == Plain || f == JSON }
 
-// Verbosity selects the levels that are logged.
-type Verbosity int
+// Verbosity is the lowest level that is logged.
+type Verbosity = slog.Level
 
 // The verbosities, from the least to the most.
 const (
 	// Quiet logs warnings and errors.
-	Quiet Verbosity = iota - 1
+	Quiet Verbosity = slog.LevelWarn
 	// Normal also logs what happens to objects.
-	Normal
+	Normal Verbosity = slog.LevelInfo
 	// Verbose also logs decisions and their reasons.
-	Verbose
-	// Debug logs everything, including the libraries.
-	Debug
+	Verbose Verbosity = slog.LevelDebug
+	// Debug logs everything: all levels of libraries up to V(5), which are mapped below the levels of operators.
+	Debug = libraryOffset - 5
 )
 
 // Options configure a logger.
@@ -58,43 +59,19 @@ type Options struct {
 	Colours bool
 }
 
-// lowestLevel returns the lowest level that is logged.
-func (v Verbosity) lowestLevel() slog.Level {
-	switch v {
-	case Quiet:
-		return slog.LevelWarn
-	case Verbose:
-		return slog.LevelDebug
-	case Debug:
-		// All levels of libraries up to V(5), which are mapped below the levels of operators.
-		return libraryLevel(-5)
-	default:
-		return slog.LevelInfo
-	}
-}
-
 // New returns a logger that writes each line to out by one call of Write.
 func New(out io.Writer, o Options) logr.Logger {
-	lines := &lineHandler{out: &lockedWriter{out: out}, level: o.Verbosity.lowestLevel(), compose: o.lineComposer()}
-	return logr.New(&sink{handler: lines})
-}
-
-// lineComposer returns the function that formats a line.
-func (o Options) lineComposer() func(*line) []byte {
-	prefixed := o.Format != JSON
-	if o.Prefix != nil {
-		prefixed = *o.Prefix
+	if o.Prefix == nil {
+		prefixed := o.Format != JSON
+		o.Prefix = &prefixed
 	}
+	compose := o.composeText
 	if o.Format == JSON {
 		// An empty key means the default, as in Kopf.
-		key := o.ReferenceKey
-		if key == "" {
-			key = "object"
-		}
-		return jsonFormat{referenceKey: key, hasPrefix: prefixed}.composeLine
+		o.ReferenceKey = cmp.Or(o.ReferenceKey, "object")
+		compose = o.composeJSON
 	}
-	return textFormat{isPlain: o.Format == Plain, hasPrefix: prefixed, colours: o.Colours,
-		operator: o.Operator}.composeLine
+	return logr.New(&sink{handler: &lineHandler{out: &lockedWriter{out: out}, level: o.Verbosity, compose: compose}})
 }
 
 // NewForHandler returns a logger that passes all records to a handler of the program. The handler decides on levels and

@@ -2,17 +2,11 @@ package console
 
 import "slices"
 
-// jsonFormat is the format for machines: one object per line, with the keys of Kopf. People read it in terminals as
-// well, so it contains no control characters.
-type jsonFormat struct {
-	referenceKey string
-	hasPrefix    bool
-}
-
-// composeLine returns the line as a JSON object. The keys keep their order, so a map is not used.
-func (j jsonFormat) composeLine(l *line) []byte {
+// composeJSON returns the line as a JSON object, for machines, with the keys of Kopf. The keys keep their order, so a
+// map is not used. People read lines in terminals as well, so they contain no control characters.
+func (o Options) composeJSON(l *line) []byte {
 	message := l.message
-	if j.hasPrefix && l.object.isObject() {
+	if *o.Prefix && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.messagePrefix()) + "] " + message
 	}
 	// Kopf's keys and its time format, with microseconds and an offset.
@@ -24,7 +18,7 @@ func (j jsonFormat) composeLine(l *line) []byte {
 		fields = append(fields, field{loggerKey, l.logger})
 	}
 	if l.object.isObject() {
-		fields = append(fields, field{j.referenceKey, l.object.withNulls()})
+		fields = append(fields, field{o.ReferenceKey, l.object.withNulls()})
 	}
 	for _, f := range l.fields {
 		// The reference key is configurable and can collide with a key of the message.

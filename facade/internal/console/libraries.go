@@ -78,8 +78,11 @@ func (o origin) readableValues(keysAndValues []any) []any {
 	return texts
 }
 
+// libraryOffset is the highest level of infos of libraries.
+const libraryOffset = 2 * slog.LevelDebug
+
 // libraryLevel maps a level of a library to one below all levels of operators, so that only Debug shows it.
-func libraryLevel(level slog.Level) slog.Level { return min(level, slog.LevelInfo) + 2*slog.LevelDebug }
+func libraryLevel(level slog.Level) slog.Level { return min(level, slog.LevelInfo) + libraryOffset }
 
 // klogOnce guards the logger of the client libraries, which read it without a lock.
 var klogOnce sync.Once

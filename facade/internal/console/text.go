@@ -10,34 +10,26 @@ import (
 	"golang.org/x/term"
 )
 
-// textFormat is the format for people, one line per message:
+// composeText returns the line as text for people, one line per message:
 //
 //	[2024-05-06 07:08:09,123] kopf.objects         [INFO    ] [default/example-1] Handler succeeded handler=create_fn
 //
 // The object comes first, because people look for it. Only stacks and further lines of a message follow on their own
 // lines, behind a tab. Apart from colours, a line contains nothing that a terminal interprets, and nothing that looks
-// like another line.
-type textFormat struct {
-	isPlain   bool // omits time, logger and level
-	hasPrefix bool
-	colours   bool
-	operator  string // the logger name to omit
-}
-
-// composeLine returns the line as text. The widths of logger and level are those of Kopf.
-func (t textFormat) composeLine(l *line) []byte {
+// like another line. The widths of logger and level are those of Kopf.
+func (o Options) composeText(l *line) []byte {
 	var text strings.Builder
-	if !t.isPlain {
+	if o.Format != Plain {
 		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"),
-			escapeControls(t.loggerName(l)),
-			t.paintLevel(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
+			escapeControls(o.loggerName(l)),
+			o.paintLevel(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
 	// The message may have several lines, which stay readable behind a tab.
 	message := indentLines(l.message)
-	if t.hasPrefix && l.object.isObject() {
+	if *o.Prefix && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.messagePrefix()) + "] " + message
 	}
-	text.WriteString(t.paintLevel(l.level, message))
+	text.WriteString(o.paintLevel(l.level, message))
 	stack := ""
 	for _, f := range l.fields {
 		// A stack has many lines, so it comes last.
@@ -56,10 +48,10 @@ func (t textFormat) composeLine(l *line) []byte {
 
 // loggerName returns the name of the logger in the terms of Kopf. Loggers of the operator with their own name keep it;
 // others are named after the object or activity that they log about.
-func (t textFormat) loggerName(l *line) string {
+func (o Options) loggerName(l *line) string {
 	name := l.logger
 	// The dots make sure that only whole parts of the name are cut.
-	if rest, ours := strings.CutPrefix(name+".", t.operator+"."); ours {
+	if rest, ours := strings.CutPrefix(name+".", o.Operator+"."); ours {
 		name = strings.TrimSuffix(rest, ".")
 	}
 	switch {
@@ -74,7 +66,7 @@ func (t textFormat) loggerName(l *line) string {
 			return "kopf.activities." + valueText(f.value)
 		}
 	}
-	return t.operator
+	return o.Operator
 }
 
 // kopfLevelNames are Kopf's names of a level.
@@ -117,11 +109,11 @@ const (
 )
 
 // paintLevel returns the text in the colour of the level. Text of the level info is not coloured.
-func (t textFormat) paintLevel(level slog.Level, text string) string {
+func (o Options) paintLevel(level slog.Level, text string) string {
 	colour := ""
 	// A level between two named ones has the colour of the lower one.
 	switch {
-	case !t.colours:
+	case !o.Colours:
 	case level >= slog.LevelError:
 		colour = red
 	case level >= slog.LevelWarn:

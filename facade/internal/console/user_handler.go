@@ -34,7 +34,7 @@ func (h *userHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	switch {
 	case h.verbosity == Quiet && level < slog.LevelWarn:
 		return false
-	case h.verbosity != Debug && level <= libraryLevel(slog.LevelInfo):
+	case h.verbosity != Debug && level <= libraryOffset:
 		return false
 	}
 	level = slogLevel(level)

@@ -173,7 +173,11 @@ func (v *vault) markProven(s *session) {
 // verifySession checks a session whose request was refused, and invalidates it if the API server does not accept it. It
 // returns false if the session is still valid.
 func (v *vault) verifySession(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
-	if v.isReplaced(s) {
+	// Concurrent requests can be refused for the same session; the first one invalidates it.
+	v.mu.Lock()
+	isReplaced := v.current != s
+	v.mu.Unlock()
+	if isReplaced {
 		return true, nil
 	}
 	// The check sends a request, so the lock is not held and the state is compared again afterwards.
@@ -192,14 +196,6 @@ func (v *vault) verifySession(ctx context.Context, s *session, sent time.Time) (
 	}
 	v.invalidate(s, "the API server refuses them")
 	return true, nil
-}
-
-// isReplaced reports whether another session is in use. Concurrent requests can be refused for the same session; the
-// first one invalidates it.
-func (v *vault) isReplaced(s *session) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.current != s
 }
 
 // invalidate drops the session and switches to that of another handler, if any. The caller must hold the lock.

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -250,12 +252,7 @@ func (c *Coordination) connectPeering(
 		}
 	}
 	if c.lock != nil {
-		// The records of this process are kept whether or not the process leads. The manager stops this after everything
-		// that needs leader election.
-		return onEachReplica(func(ctx context.Context) error {
-			present.Run(logf.IntoContext(ctx, m.GetLogger().WithName(c.Operator)))
-			return nil
-		}), nil
+		return keepAttendance(present, m.GetLogger().WithName(c.Operator)), nil
 	}
 	// The search for peers starts with the operator and ends after the last handler.
 	options.StartExtraWork = combineBackground(options.StartExtraWork, present.BeginSearch)
@@ -263,6 +260,15 @@ func (c *Coordination) connectPeering(
 		return nil, c.addElection(m, options, combined, by, present, peers)
 	}
 	return nil, c.connectSharding(m, options, by, peers.closed.Load)
+}
+
+// keepAttendance keeps the records of this process in the peering while the manager runs, whether or not the process
+// leads: the attendance decides that. The manager stops it after everything that needs leader election.
+func keepAttendance(present *attendance.Attendance, log logr.Logger) onEachReplica {
+	return func(ctx context.Context) error {
+		present.Run(logf.IntoContext(ctx, log))
+		return nil
+	}
 }
 
 // newGate sets a combined gate in the options and returns it. In a manager of the project, the gate also closes when

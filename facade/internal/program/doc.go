@@ -1,6 +1,6 @@
 // Not part of the public API.
 //
-// Package program contains what an operator does beside its handlers of objects, in a process of its own or in the
+// Package program contains the parts of an operator beside its handlers of objects, in a process of its own or in the
 // manager of a project.
 //
 // An [ActivityRunner] calls the handlers of startup, cleanup, login and probes. A [Coordination] decides by peers or by

@@ -39,7 +39,7 @@ func (p Process) serve(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	if !o.Embedded && !o.HasScope && !o.DeletionsOnly && len(settings.Namespaces) == 0 {
+	if !o.Embedded && !o.HasScope && !o.DeletionsOnly && len(settings.Patterns) == 0 {
 		WarnAboutScope(o.ManagerLog)
 	}
 	if o.Liveness != nil {
@@ -94,10 +94,11 @@ func (o RunOptions) managerOptions(settings ManagerSettings, log logr.Logger) ct
 	if o.Embedded {
 		options.Controller.SkipNameValidation = ptr.To(true)
 	}
-	if len(settings.CachedNamespaces) > 0 {
-		// The cache must not list namespaces that the operator may not read.
+	// A pattern can match any namespace, so only plain names limit the cache. It must not list namespaces that the
+	// operator may not read.
+	if names, _ := settings.Patterns.PlainNames(); len(names) > 0 {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{}
-		for _, name := range settings.CachedNamespaces {
+		for _, name := range names {
 			options.Cache.DefaultNamespaces[name] = cache.Config{}
 		}
 	}

@@ -94,12 +94,8 @@ type ManagerSettings struct {
 	Scheme *runtime.Scheme
 	// AnnotationPrefix is the prefix of the operator's annotations on objects.
 	AnnotationPrefix string
-	// Namespaces are patterns of the served namespaces; none means the whole cluster.
-	Namespaces []string
-	// Patterns are the same patterns, with regular expressions.
+	// Patterns are patterns of the served namespaces; none means the whole cluster.
 	Patterns namespaces.Patterns
-	// CachedNamespaces are the namespaces in the manager's cache; none means all.
-	CachedNamespaces []string
 	// Connection configures the connection to the cluster.
 	Connection credentials.Configuration
 	// Transport wraps the transport of all clients; nil wraps nothing.
