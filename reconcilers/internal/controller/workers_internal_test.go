@@ -98,25 +98,28 @@ func (g *countingGate) Leave()      { g.entered.Add(-1) }
 // TestPanicsKeepUnwrittenResultsCounted shows that an object with unsaved results stays counted in the gate if the next
 // pass over it panics. Otherwise a peer could begin before the results are stored.
 func TestPanicsKeepUnwrittenResultsCounted(t *testing.T) {
-	for name, breakPass := range map[string]func(c *Controller) (mend func()){
-		"BeforeTheMemory": func(c *Controller) (mend func()) {
-			intact, reads := c.store, 0
-			c.store = changingStore{intact, func() {
-				if reads++; reads%2 == 1 { // every second read belongs to the log line
+	for name, install := range map[string]func(w *objectFixture, isBroken *atomic.Bool){
+		"BeforeTheMemory": func(w *objectFixture, isBroken *atomic.Bool) {
+			var reads atomic.Int64
+			w.controller.store = changingStore{w.cache, func() {
+				if isBroken.Load() && reads.Add(1)%2 == 1 { // every second read belongs to the log line
 					panic("a mistake of the framework")
 				}
 			}, nothing}
-			return func() { c.store = intact }
 		},
-		"InTheChanges": func(c *Controller) (mend func()) {
-			intact := c.changes
-			c.changes = nil
-			return func() { c.changes = intact }
+		"InTheChanges": func(w *objectFixture, isBroken *atomic.Bool) {
+			w.afterWrite = func() {
+				if isBroken.Load() {
+					panic("a mistake of the framework")
+				}
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var isBroken atomic.Bool
 				w, gate := newObjectFixture(t, newCreateHandler("c")), &countingGate{}
+				install(w, &isBroken)
 				w.controller.turn.Gate = gate
 				w.controller.unwrittenObjects.beginRun()
 				w.writeErr = unavailable()
@@ -124,13 +127,15 @@ func TestPanicsKeepUnwrittenResultsCounted(t *testing.T) {
 				defer stop()
 				w.controller.queue.Load().Add(request)
 				synctest.Wait()
-				mend := breakPass(w.controller)
+				isBroken.Store(true)
 				time.Sleep(10 * time.Second)
 				if entered := gate.entered.Load(); entered != 1 {
 					t.Errorf("%d objects are counted after panics, want the one with unsaved results", entered)
 				}
-				mend()
+				w.api.mu.Lock()
 				w.writeErr = nil
+				w.api.mu.Unlock()
+				isBroken.Store(false)
 				time.Sleep(time.Minute)
 				if entered := gate.entered.Load(); entered != 0 {
 					t.Errorf("%d objects are counted after the results were stored", entered)
