@@ -10,25 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-const (
-	// leaseDuration is that of replicas: another process is dead if its Lease has not changed for this long. It is also
-	// how long a former holder may act that has not noticed that its Lease was edited or removed.
-	leaseDuration = 15 * time.Second
-	// longestDuration limits the lease duration of others: an edited Lease must not stop all replicas for long.
-	longestDuration = time.Minute
-	// layoutDuration is that of the layout Lease. An elected replica takes the Lease when it has not changed for this
-	// long. No sharded replica acts then, see [core.writableUntil].
-	layoutDuration = 30 * time.Second
-	// renewInterval is how old the renewal of the own Lease may be. Together with tickPeriod, it is every other tick.
-	renewInterval = 3 * time.Second
-	// layoutInterval is how old the layout may be before a replica renews it.
-	layoutInterval = 5 * time.Second
-	// silence is how long the Lease of a live replica may keep its version: it is renewed every 4 seconds at most.
-	silence = 8 * time.Second
-	// mostRemovals is how many Leases are removed in one tick.
-	mostRemovals = 20
-)
-
 // phase is the state of a held range.
 type phase int
 
@@ -272,4 +253,19 @@ func (c *core) logOnce(state string, log func()) {
 		c.logged = state
 		log()
 	}
+}
+
+// Load is what one replica works on.
+type Load struct {
+	// Objects is the number of objects in its ranges.
+	Objects int `json:"objects"`
+	// Backlog is the number of objects with unfinished changes.
+	Backlog int `json:"backlog"`
+}
+
+// Moves counts changes of the ranges of one process.
+type Moves struct {
+	Acquired int // by this process
+	Left     int // for another replica, or at the end
+	Lost     int // to another replica or client, after an outage or a suspension
 }

@@ -162,3 +162,22 @@ func (n names) parse(object *coordinationv1.Lease) *lease {
 	}
 	return l
 }
+
+const (
+	// leaseDuration is that of replicas: another process is dead if its Lease has not changed for this long. It is also
+	// how long a former holder may act that has not noticed that its Lease was edited or removed.
+	leaseDuration = 15 * time.Second
+	// longestDuration limits the lease duration of others: an edited Lease must not stop all replicas for long.
+	longestDuration = time.Minute
+	// layoutDuration is that of the layout Lease. An elected replica takes the Lease when it has not changed for this
+	// long. No sharded replica acts then, see [core.writableUntil].
+	layoutDuration = 30 * time.Second
+	// renewInterval is how old the renewal of the own Lease may be. Together with tickPeriod, it is every other tick.
+	renewInterval = 3 * time.Second
+	// layoutInterval is how old the layout may be before a replica renews it.
+	layoutInterval = 5 * time.Second
+	// silence is how long the Lease of a live replica may keep its version: it is renewed every 4 seconds at most.
+	silence = 8 * time.Second
+	// mostRemovals is how many Leases are removed in one tick.
+	mostRemovals = 20
+)

@@ -17,21 +17,6 @@ import (
 // of this time is for clocks that differ.
 const silentAfter = 2 * time.Minute
 
-// Load is what one replica works on.
-type Load struct {
-	// Objects is the number of objects in its ranges.
-	Objects int `json:"objects"`
-	// Backlog is the number of objects with unfinished changes.
-	Backlog int `json:"backlog"`
-}
-
-// Moves counts changes of the ranges of one process.
-type Moves struct {
-	Acquired int // by this process
-	Left     int // for another replica, or at the end
-	Lost     int // to another replica or client, after an outage or a suspension
-}
-
 // Replica is one live process.
 type Replica struct {
 	Identity string    `json:"identity"`

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -242,4 +243,37 @@ func (h *Handler) MetricsLabel() string {
 		return SubID(h.Root, "*")
 	}
 	return h.ID
+}
+
+// SharedLabels returns the label requirements that all of the handlers have in common, so that a watch can leave out
+// objects without these labels. It returns nil if there are none.
+func SharedLabels(all []*Handler) labels.Selector {
+	var shared labels.Requirements
+	first := true
+	for _, one := range all {
+		selector, looks := one.watchedLabels()
+		switch {
+		case !looks:
+			continue
+		// One handler without requirements needs all objects.
+		case selector == nil:
+			return nil
+		}
+		own, _ := selector.Requirements()
+		if first {
+			shared, first = own, false
+		}
+		// DeleteFunc works in place. Without the clone, it would modify the selector of the first handler.
+		shared = slices.DeleteFunc(slices.Clone(shared), func(one labels.Requirement) bool {
+			return !slices.ContainsFunc(own, one.Equal)
+		})
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	// Without a selector, the watch delivers more objects than necessary, but none is missed.
+	if selector := labels.NewSelector().Add(shared...); len(selector.String()) <= maxSelectorLength {
+		return selector
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
@@ -118,14 +117,4 @@ func (r *run) noteChildKinds(body map[string]any) {
 	for _, kind := range kinds {
 		r.childKinds[kind] = true
 	}
-}
-
-// describeObject names an object for people.
-func describeObject(body map[string]any) string {
-	of := &unstructured.Unstructured{Object: body}
-	kind := of.GroupVersionKind().GroupKind().String()
-	if of.GetNamespace() == "" {
-		return kind + " " + of.GetName()
-	}
-	return kind + " " + of.GetNamespace() + "/" + of.GetName()
 }

@@ -6,27 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 )
-
-// run is one execution of a drain.
-type run struct {
-	*Drain
-	*clusterops.Cluster
-	*results
-
-	places       []string // namespaces; "" is the whole cluster
-	metadataOnly bool     // the storages of the operator use annotations only
-	childKinds   map[schema.GroupKind]bool
-	current      *atomic.Pointer[string] // the resource that is being drained, for the log
-}
 
 // Run drains the cluster, or lists what a drain would remove. The report is complete even if things are left, which
 // [DrainReport.Items] lists.
@@ -66,14 +52,6 @@ func (d *Drain) Run(ctx context.Context, config *rest.Config) (*DrainReport, err
 	r.removeRecords(ctx, running)
 	r.verify(ctx)
 	return r.report(), context.Cause(ctx)
-}
-
-// repeatEvery calls the function at intervals until the context ends.
-func repeatEvery(ctx context.Context, interval time.Duration, do func()) {
-	_ = wait.PollUntilContextCancel(ctx, interval, false, func(context.Context) (bool, error) {
-		do()
-		return false, nil
-	})
 }
 
 // drainObjects drains the objects of all handled kinds.

@@ -186,3 +186,13 @@ func metadataOf(patch map[string]any) map[string]any {
 	}
 	return metadata
 }
+
+// describeObject names an object for people.
+func describeObject(body map[string]any) string {
+	of := &unstructured.Unstructured{Object: body}
+	kind := of.GroupVersionKind().GroupKind().String()
+	if of.GetNamespace() == "" {
+		return kind + " " + of.GetName()
+	}
+	return kind + " " + of.GetNamespace() + "/" + of.GetName()
+}

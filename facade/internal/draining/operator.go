@@ -2,8 +2,13 @@ package draining
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -78,3 +83,23 @@ type Drain struct {
 
 // mayRemoveShared reports whether the things that operators can share are removed.
 func (d *Drain) mayRemoveShared() bool { return !d.Shared || d.SharedToo }
+
+// run is one execution of a drain.
+type run struct {
+	*Drain
+	*clusterops.Cluster
+	*results
+
+	places       []string // namespaces; "" is the whole cluster
+	metadataOnly bool     // the storages of the operator use annotations only
+	childKinds   map[schema.GroupKind]bool
+	current      *atomic.Pointer[string] // the resource that is being drained, for the log
+}
+
+// repeatEvery calls the function at intervals until the context ends.
+func repeatEvery(ctx context.Context, interval time.Duration, do func()) {
+	_ = wait.PollUntilContextCancel(ctx, interval, false, func(context.Context) (bool, error) {
+		do()
+		return false, nil
+	})
+}

@@ -3,34 +3,29 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
-
-// restartPause is the delay before a failed controller starts again.
-const restartPause = 10 * time.Second
 
 // ErrRestarting and ErrRemoved are the causes with which the context of a controller ends. After ErrRestarting another
 // controller serves the same objects; after ErrRemoved no controller does.
@@ -86,133 +81,61 @@ type Controller struct {
 	passContext      context.Context  //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
-// newController creates the controller of one scope, with its own handlers and all handlers of the resource. It does
-// not start anything. It takes the memory of an earlier controller of the same scope.
-func newController(
-	deps *Dependencies, turn Turn, r discovery.Resource, scope memory.KindScope, own, all []*adapters.HandlerChain,
-	w *workers,
-) *Controller {
-	// Handlers, background supervisors and indices of the scope survive restarts of the controller in this memory.
-	kept := deps.Memory.MemoryOf(scope)
-	families := adapters.ByFamily(own)
-	c := &Controller{
-		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
-		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
-		journal: deps.JournalOf(r, all), decodeType: commonDecodeType(own),
-		workers: w, rechecks: recheckNotifiers(own), objects: kept.Objects, background: kept.Background,
-		disappearedObjects: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
-	}
-	of := c.newKind()
-	// Event handlers must recognize the writes of change handlers as own writes, or both kinds of handlers could
-	// trigger each other endlessly. So these writes pass through a writer that records them.
-	c.changes = newChanges(deps, of, own, all)
-	c.reachability.logRecovery = func() {
-		c.log.Info("Listing and watching a resource again", "handlers",
-			c.handlerIDs())
-	}
-	if c.events = newEventHandling(deps, of, families.Watching); c.events != nil {
-		c.changes.Writer = notingWriter{of.Writer, c.events.handling.Loops}
-	}
-	// Only a pass decides which background handlers match, so change handling starts and stops them.
-	if len(families.Background) > 0 {
-		c.changes.Background = c.background
-	}
-	c.ownership = c.newOwning(of, families)
-	if len(families.Indexing) > 0 {
-		c.indexer = kept.Indexer
-	}
-	// Tracking costs memory for each unfinished object, so it depends on metrics.
-	if len(families.Changing) > 0 && deps.Metrics != nil {
-		c.unhandled = kept.Unhandled
-	}
-	// Dependencies.Forget must receive the end of every handled object. A selector would hide the end of those that
-	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
-	// their own.
-	if deps.Forget == nil || c.isWatchOnly() {
-		c.selector = handlers.SharedLabels(adapters.DescriptionsOf(own))
-	}
-	return c
+// Turn is the period in which controllers may act, until the next pause.
+type Turn struct {
+	// Gate permits passes to begin; a nil gate always does.
+	Gate kind.WorkGate
+	// Takeovers is how many times another process may have acted before.
+	Takeovers int
+	// Readiness blocks handlers until the indices are filled; nil does not block.
+	Readiness *indexes.Readiness
+	// FollowPauses serves one scope whenever it may be served, and calls one of the other functions while it may not,
+	// until the context ends. It is for operators that pause by namespace or by range. If nil, the scope is served all
+	// the time.
+	FollowPauses func(
+		ctx context.Context, scope memory.KindScope, serve ServeScope,
+		namespacePaused, rangePaused func(context.Context),
+	)
 }
 
-// beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. If there are
-// resume handlers, the objects of the first listing will be marked for them.
-func (c *Controller) beginMemory() {
-	c.objects.BeginRun(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.HandlerChain) bool {
-		return h.Description.Initial
-	}))
+// cachedUID returns the uid of the object in the cache, or an empty uid if it is not cached.
+func (c *Controller) cachedUID(key types.NamespacedName) types.UID {
+	if cached := c.cachedObject(key); cached != nil {
+		return cached.GetUID()
+	}
+	return ""
 }
 
-// runWithRestarts serves the kind until the context ends, and restarts after failures. A failure of one kind does not
-// affect others.
-func (c *Controller) runWithRestarts(ctx context.Context) {
-	ctx = logf.IntoContext(ctx, c.log)
-	defer c.health.ReportEnd()
-	for ctx.Err() == nil {
-		err := c.runOnce(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		// Only an error of the framework ends a run early: failures of lists and watches are retried by the informer.
-		c.log.Error(err, "Controller failed; restarting it", "after", restartPause.String())
-		_ = transport.WaitDelay(ctx, restartPause)
-	}
+// cachedObject returns the object from the cache, or nil. The object is shared: callers must not modify it.
+func (c *Controller) cachedObject(key types.NamespacedName) *compact.CachedObject {
+	// The lookup cannot fail with the standard indexer, and the cache contains no other type.
+	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
+	object, _ := found.(*compact.CachedObject)
+	return object
 }
 
-// runOnce runs an informer and a controller on it, until the controller fails or the context ends. It returns when both
-// have ended.
-func (c *Controller) runOnce(ctx context.Context) error {
-	// The informer gets a context of its own, because it must end when the controller fails.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	c.health.ReportStart()
-	if c.indexer != nil {
-		// The entries of a former feed stay in the indices until this one has listed all objects.
-		c.feed = c.indexer.BeginFeed(c.indexingTask())
-		defer c.feed.EndFeed()
+// priorityOf returns the priority of deletions if the object is being deleted or gone, and the other one otherwise.
+func priorityOf(cached *compact.CachedObject, otherwise int) int {
+	if cached == nil || cached.IsDeleting() {
+		return source.PriorityDeletion
 	}
-	informer, err := c.newInformer()
-	if err != nil {
-		return err
-	}
-	var informing sync.WaitGroup
-	// Start the informer before the controller: the source only waits for its sync.
-	informing.Go(func() { informer.RunWithContext(ctx) })
-	err = c.runQueuedController(ctx, informer)
-	cancel(nil)
-	informing.Wait()
-	return err
+	return otherwise
 }
 
-// runQueuedController runs the controller on an informer until the context ends. Its deferred calls stop the parts in
-// the reverse order: passes first, then lookups and rechecks, then children, and background handlers last.
-func (c *Controller) runQueuedController(ctx context.Context, informer toolscache.SharedIndexInformer) error {
-	defer c.beginBackground(ctx)()
-	defer c.ownership.beginChildTracking(c.enqueueOwner)()
-	defer c.beginRechecks(ctx)()
-	queued, err := c.newQueued()
-	if err != nil {
-		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
+// isWatchOnly reports whether the kind is only watched for the handlers of other kinds.
+func (c *Controller) isWatchOnly() bool { return c.ownership != nil && c.ownership.isWatchOnly }
+
+// pauseTimeout returns how long running handlers may go on in a pause.
+func (c *Controller) pauseTimeout() time.Duration {
+	if c.scope.Range.IsWhole() {
+		return c.deps.Settings.PauseTimeout
 	}
-	events := source.Events{Observer: c}
-	// With a selector, a deletion event is ambiguous: the object may still exist without matching.
-	if departing := c.newDepartureTracker(); departing != nil {
-		defer departing.startLookups(ctx)()
-		events.Departures = departing
-	}
-	informed := &source.InformerSource{Informer: informer, Events: events, OnListed: c.finishFirstListing}
-	if err := queued.Watch(informed); err != nil {
-		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
-	}
-	// From here on, passes can begin.
-	defer c.endRun(ctx)
-	c.unwrittenObjects.beginRun()
-	endPasses := c.beginPasses(ctx)
-	// Start returns when the context ends or the controller fails. No further pass begins after it, but passes may
-	// still run.
-	err = queued.Start(ctx)
-	// First count objects with unsaved results as passes, then wait for all of them, then end their context.
-	c.writeRemaining()
-	c.passes.Wait() // queued has only handed the passes over to goroutines
-	endPasses()
-	return err
+	return min(c.deps.Settings.PauseTimeout, maxRangeGrace)
 }
+
+// maxRangeGrace limits Settings.PauseTimeout for the objects of a range. A replica releases a busy range 15 seconds
+// after it has closed its gate: the rest is for handlers that return late, and for their outcomes.
+const maxRangeGrace = 10 * time.Second
+
+// isPaused reports whether the gate of this turn is closed.
+func (c *Controller) isPaused() bool { return c.turn.Gate != nil && !c.turn.Gate.Open() }

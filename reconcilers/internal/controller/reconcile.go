@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -291,25 +290,9 @@ func (c *Controller) deliverEvents(
 	return wait
 }
 
-// cachedUID returns the uid of the object in the cache, or an empty uid if it is not cached.
-func (c *Controller) cachedUID(key types.NamespacedName) types.UID {
-	if cached := c.cachedObject(key); cached != nil {
-		return cached.GetUID()
-	}
-	return ""
-}
-
 // requestLogger returns the controller's logger for all requests. Controller-runtime adds an id for each request; the
 // logger defers that work until a line is written, which is rare.
 func (c *Controller) requestLogger(*source.Request) logr.Logger { return logging.DeferAllValues(c.log) }
-
-// cachedObject returns the object from the cache, or nil. The object is shared: callers must not modify it.
-func (c *Controller) cachedObject(key types.NamespacedName) *compact.CachedObject {
-	// The lookup cannot fail with the standard indexer, and the cache contains no other type.
-	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
-	object, _ := found.(*compact.CachedObject)
-	return object
-}
 
 // concludePass turns the end of a pass into the next request for the object.
 func (c *Controller) concludePass(
@@ -372,12 +355,4 @@ func withEarlierRequeue(result reconcile.Result, delay time.Duration) reconcile.
 func retryAfterDelay(cached *compact.CachedObject, delay time.Duration) reconcile.Result {
 	priority := priorityOf(cached, source.PriorityRetry)
 	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
-}
-
-// priorityOf returns the priority of deletions if the object is being deleted or gone, and the other one otherwise.
-func priorityOf(cached *compact.CachedObject, otherwise int) int {
-	if cached == nil || cached.IsDeleting() {
-		return source.PriorityDeletion
-	}
-	return otherwise
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
@@ -23,23 +22,6 @@ var errScopeRemoved = fmt.Errorf("the namespace or the range is not served any m
 type Namespaces interface {
 	// Current returns the names, and a channel that is closed when they have changed.
 	Current() (names []string, changed <-chan struct{})
-}
-
-// Turn is the period in which controllers may act, until the next pause.
-type Turn struct {
-	// Gate permits passes to begin; a nil gate always does.
-	Gate kind.WorkGate
-	// Takeovers is how many times another process may have acted before.
-	Takeovers int
-	// Readiness blocks handlers until the indices are filled; nil does not block.
-	Readiness *indexes.Readiness
-	// FollowPauses serves one scope whenever it may be served, and calls one of the other functions while it may not,
-	// until the context ends. It is for operators that pause by namespace or by range. If nil, the scope is served all
-	// the time.
-	FollowPauses func(
-		ctx context.Context, scope memory.KindScope, serve ServeScope,
-		namespacePaused, rangePaused func(context.Context),
-	)
 }
 
 // ServeScope serves a scope until the context ends. It gets the gate of the scope, and how many times another process

@@ -120,13 +120,6 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 	}
 }
 
-// isPaused reports whether the gate of this turn is closed.
-func (c *Controller) isPaused() bool { return c.turn.Gate != nil && !c.turn.Gate.Open() }
-
-// maxRangeGrace limits Settings.PauseTimeout for the objects of a range. A replica releases a busy range 15 seconds
-// after it has closed its gate: the rest is for handlers that return late, and for their outcomes.
-const maxRangeGrace = 10 * time.Second
-
 // beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running
 // handlers can finish. When the operator exits, they have Settings.ExitTimeout. When it is paused, they have
 // Settings.PauseTimeout, as long as writing is permitted; an exit during that time switches to ExitTimeout. When
@@ -156,14 +149,6 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 		close(ended)
 		cancel(nil)
 	}
-}
-
-// pauseTimeout returns how long running handlers may go on in a pause.
-func (c *Controller) pauseTimeout() time.Duration {
-	if c.scope.Range.IsWhole() {
-		return c.deps.Settings.PauseTimeout
-	}
-	return min(c.deps.Settings.PauseTimeout, maxRangeGrace)
 }
 
 // grace describes how long running handlers may finish: until all have ended, until the manager stops waiting for the

@@ -177,6 +177,3 @@ func (c *Controller) giveUpIndices(err error) {
 		c.indicesFilled()
 	}
 }
-
-// isWatchOnly reports whether the kind is only watched for the handlers of other kinds.
-func (c *Controller) isWatchOnly() bool { return c.ownership != nil && c.ownership.isWatchOnly }
