@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -143,31 +144,34 @@ func (emptyPackages) Import(name string) (*types.Package, error) {
 	return empty, nil
 }
 
-// sortFiles moves one file at a time to its best place until no move helps. It begins with the alphabetical order and
-// with its reverse, and keeps the better result.
+// starts is the number of orders from which the search for the best order begins.
+const starts = 32
+
+// sortFiles moves one file at a time to its best place until no move helps. It begins with several orders, always the
+// same ones, and keeps the best result.
 func (a *FileArrows) sortFiles() {
 	files, uses := map[string]bool{}, map[[2]string]bool{}
 	for _, one := range a.All {
 		files[one.From], files[one.To], uses[[2]string{one.From, one.To}] = true, true, true
 	}
 	order := slices.Sorted(maps.Keys(files))
-	reversed := slices.Clone(order)
-	slices.Reverse(reversed)
-	for i, candidate := range [][]string{order, reversed} {
+	for i := range starts {
+		random := rand.New(rand.NewPCG(0, uint64(i))) //nolint:gosec // not a secret
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for moved := true; moved; {
 			moved = false
-			for _, file := range slices.Clone(candidate) {
-				moved = moveFile(candidate, file, uses) || moved
+			for _, file := range slices.Clone(order) {
+				moved = moveFile(order, file, uses) || moved
 			}
 		}
 		var upward []Arrow
 		for _, one := range a.All {
-			if slices.Index(candidate, one.From) > slices.Index(candidate, one.To) {
+			if slices.Index(order, one.From) > slices.Index(order, one.To) {
 				upward = append(upward, one)
 			}
 		}
 		if i == 0 || len(upward) < len(a.Upward) {
-			a.Order, a.Upward = candidate, upward
+			a.Order, a.Upward = slices.Clone(order), upward
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestArrowsOf(t *testing.T) {
 			reason: "one arrow of a circle of two files points upward in each order",
 			files:  map[string]string{"a.go": "func a() { b() }", "b.go": "func b() { a() }"},
 			all:    []string{"a.go uses b.go: b", "b.go uses a.go: a"},
-			upward: []string{"b.go uses a.go: a"},
+			upward: []string{"a.go uses b.go: b"},
 		},
 		"Best": {
 			reason: "the order of the files is the one with the fewest upward arrows",

@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -24,50 +21,6 @@ const garbageDelay = 50 * time.Millisecond
 
 // shutdownTimeout limits the time for requests in progress when the cluster ends. Watches end at once.
 const shutdownTimeout = 3 * time.Second
-
-// Options configure [Start]. The zero value is an empty cluster on a free port of 127.0.0.1.
-type Options struct {
-	// Address is the host and port to listen on. The host must be a loopback address; the port may be 0. The default
-	// is "127.0.0.1:0".
-	Address string
-	// Kubeconfig is the path of the kubeconfig file to write. By default, the file is in a temporary folder and is
-	// removed at the end. An existing file is overwritten only if Start has written it.
-	Kubeconfig string
-	// PretendReady reports Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods and PersistentVolumeClaims
-	// as ready a moment after they were created or changed.
-	PretendReady bool
-	// Load lists files in the format of "kubectl get -o yaml", or folders with such files. Their objects are stored
-	// with their uids, resource versions and statuses before Start returns. Objects without a uid are created as by
-	// "kubectl create".
-	Load []string
-	// Save is the path of a file to which all objects are written at the end. The file is replaced atomically.
-	Save string
-	// WithSecrets saves the values of Secrets. By default, their digests are saved instead.
-	WithSecrets bool
-	// Record is the path of a file to which each request for objects is written, as a line in the format of audit logs.
-	// A former content is removed.
-	Record string
-	// IgnoreShardSelector ignores the parameter shardSelector of lists and watches, like a real cluster without the
-	// feature gate ShardedListAndWatch.
-	IgnoreShardSelector bool
-	// Log receives failures of requests and of background work. The zero value discards them.
-	Log logr.Logger
-}
-
-// Cluster is a running development cluster.
-type Cluster struct {
-	memory     *memapi.Server
-	config     *rest.Config
-	kubeconfig string
-	cleanUp    []func() error
-	server     *http.Server
-	handler    *handler
-	loaded     []*unstructured.Unstructured
-	options    Options
-	// done is closed when the cluster has ended; err is set before.
-	done chan struct{}
-	err  error
-}
 
 // Start serves a development cluster until ctx ends; [Cluster.Wait] then returns.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
@@ -181,24 +134,6 @@ func (c *Cluster) serveUntilDone(ctx context.Context, failed <-chan error) {
 	c.err = errors.Join(problems...)
 }
 
-// Wait blocks until the cluster has ended, and returns the errors that occurred.
-func (c *Cluster) Wait() error {
-	<-c.done
-	return c.err
-}
-
-// Config returns a client configuration with all permissions. The caller may change it.
-func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
-
-// Kubeconfig returns the path of the kubeconfig file.
-func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
-
-// Memory returns the API server in memory, for preparing or inspecting objects without HTTP.
-func (c *Cluster) Memory() *memapi.Server { return c.memory }
-
-// Loaded returns the objects that were loaded, except for custom resource definitions.
-func (c *Cluster) Loaded() []*unstructured.Unstructured { return slices.Clone(c.loaded) }
-
 // listenLoopback opens the listener. It refuses addresses that other machines can reach, because the cluster does not
 // restrict its users.
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
@@ -227,6 +162,3 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	}
 	return listener, nil
 }
-
-// removeFolder returns a function that removes a temporary folder.
-func removeFolder(path string) func() error { return func() error { return os.RemoveAll(path) } }

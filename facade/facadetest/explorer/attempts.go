@@ -10,44 +10,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// change identifies one change of one object for one handler. Attempts with an equal change belong together.
-type change struct {
-	object, handler, reason, diff string
-	life                          int // for resume handlers only, which run again in each life
-}
-
-// attempt is one call of a handler.
-type attempt struct {
-	change
-	retry      int
-	essence    string // the essence of the object at the time of the call
-	family     handlers.Family
-	lifeNumber int // the number of the life
-
-	start, end time.Duration
-	done       bool
-	outcome    string
-	err        error
-}
-
-// violationSubject returns the subject of a violation that concerns the attempt.
-func (a *attempt) violationSubject() string { return a.handler + " (" + a.reason + ") for " + a.object }
-
-// handlesChange reports whether the handler was called for a change. Daemons and timers are not.
-func (a *attempt) handlesChange() bool { return a.family != handlers.Background }
-
-// String returns the attempt as it appears in a history.
-func (a *attempt) String() string {
-	about := ""
-	if a.object != "" {
-		about = " for " + a.object
-	}
-	if a.reason != "" {
-		about = " (" + a.reason + ")" + about
-	}
-	return fmt.Sprintf("%s #%d%s", a.handler, a.retry+1, about)
-}
-
 // observeAttempt records an attempt of this life. The returned function records its end, which is a point where the
 // life can be cut.
 func (l *Life) observeAttempt(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {

@@ -1,11 +1,9 @@
 package explorer
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,35 +23,6 @@ const (
 	// maxPoints limits the points of a run, as a protection against runs that never become idle.
 	maxPoints = 2000
 )
-
-// errInjected is the cause of errors that a disturbance produces, so that logs show their origin.
-var errInjected = errors.New("this is planned by the explorer")
-
-// environment is one course in progress: the API server, the play, the lives of the operator, and the outside systems.
-type environment struct {
-	tb        *courseTB
-	settings  settings
-	scenario  Scenario
-	server    *memapi.Server
-	client    client.Client // that of the play
-	startTime time.Time
-
-	operatorStarted chan struct{} // closed when the operator has started
-	stopping, ended chan struct{} // closed to stop the operator, and when it has stopped
-	courseEnded     chan struct{} // closed when the course is over; blocked effects then return
-	effectSemaphore chan struct{} // a semaphore for one effect at a time
-
-	// mu guards the fields below, including the run.
-	mu                sync.Mutex
-	lifeCount         int
-	currentLife       *Life // the current one
-	counts            map[string]int
-	lastActivity      time.Time // the time of the last activity
-	lastBackgroundEnd time.Time // when the last call of a daemon or timer ended
-	activeAttempts    map[*attempt]bool
-	names             names
-	run               *run
-}
 
 // playScenario plays a scenario on one course, in a bubble of its own.
 func playScenario(t *testing.T, scenario func() Scenario, s settings, c course) *run {
@@ -241,18 +210,6 @@ func (w *environment) noteLine(l *Life, text string) {
 	if !l.dead {
 		w.run.noteAt(w.elapsedTime(), fmt.Sprintf("life %d", l.number), text)
 	}
-}
-
-// courseTB is the testing.TB of one course. A failure becomes a violation of the course, and cleanups run when the
-// course ends. The embedded test remains successful.
-type courseTB struct {
-	testing.TB
-	scenario  func() Scenario
-	onFailure func(text string)
-
-	mu       sync.Mutex
-	isFailed bool
-	cleanups []func()
 }
 
 // Helper does nothing, because failures are reported without their position.

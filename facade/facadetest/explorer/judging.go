@@ -2,8 +2,6 @@ package explorer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -144,11 +142,4 @@ func (a *attempt) isForDeletion() bool { return a.reason == string(kopf.ReasonDe
 func (a *attempt) isFinal() bool {
 	return a.family == handlers.Changing && a.done &&
 		(a.outcome == "success" || a.outcome == "failure" || a.outcome == "ignored")
-}
-
-// unionKeys returns the keys of both maps in order.
-func unionKeys(a, b map[string]any) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
 }

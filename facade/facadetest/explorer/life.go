@@ -19,23 +19,6 @@ var (
 	errConnectionReset = errors.New("connection reset by peer")
 )
 
-// Life is one process of the operator, from its start to its kill. Fakes of outside systems use it to identify their
-// caller.
-type Life struct {
-	number      int
-	environment *environment
-	connection  *memapi.Connection
-	runner      *facadetest.Runner
-	ready       <-chan struct{}
-	started     chan struct{} // closed when runner is set
-	killed      chan struct{}
-	dead        bool // guarded by the lock of the world
-	hasWritten  bool // guarded by the lock of the world
-}
-
-// Number returns the number of the life within the course, starting with 1.
-func (l *Life) Number() int { return l.number }
-
 // Do performs an effect outside of the cluster, such as the creation of a volume. Fakes call it with the name that a
 // history shows. The points before and after the effect can be cut. In a dead life, Do does not perform the effect, and
 // blocks until the course is over. Effects are serialized, so that fakes do not need locks; an effect must not call Do.

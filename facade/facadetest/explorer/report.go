@@ -5,34 +5,6 @@ import (
 	"strings"
 )
 
-// Class is the kind of a violation.
-type Class string
-
-// The classes of violations.
-const (
-	// Lost: a handler did not end as in the uncut run, or ended with another outcome.
-	Lost Class = "lost"
-	// Repeated: a handler ran more often than the troubles of the course explain. An attempt that was cut off, or whose
-	// outcome was not written, explains one more.
-	Repeated Class = "repeated"
-	// Concurrent: two attempts of a handler ran for one object at the same time.
-	Concurrent Class = "concurrent"
-	// Different: an object differs from that of the uncut run, is missing, or does not exist in the uncut run.
-	Different Class = "different object"
-	// OutsideDifferent: an outside system differs from that of the uncut run.
-	OutsideDifferent Class = "different outside"
-	// Overwritten: a concurrent change of another client was lost. Also known as a lost update.
-	Overwritten Class = "lost update"
-	// Leaked: something remains after all objects of the play were deleted.
-	Leaked Class = "leaked"
-	// Restless: the scenario does not become idle.
-	Restless Class = "restless"
-	// Broken: the operator ended without being killed, or the play failed.
-	Broken Class = "broken"
-	// Unrepeatable: two uncut runs differ, so courses cannot be compared with them.
-	Unrepeatable Class = "unrepeatable"
-)
-
 // Violation is one detected failure, with the shortest course that shows it.
 type Violation struct {
 	Class Class

@@ -3,12 +3,9 @@ package explorer
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,62 +109,9 @@ func (l *Life) disturbWrite(e *exchange, r memapi.Request) error {
 	return nil
 }
 
-// isRead reports whether the request does not change anything.
-func isRead(r memapi.Request) bool { return slices.Contains([]string{"get", "list", "watch"}, r.Verb) }
-
 // canConflict reports whether the server can refuse the request because of a stale resource version.
 func canConflict(r memapi.Request) bool {
 	return r.Verb == "update" || r.Verb == "patch" && r.ContentType != string(types.ApplyYAMLPatchType)
-}
-
-// isOperatorResource reports whether a resource is about the operator itself rather than about its objects. Its
-// requests are neither points nor compared.
-func isOperatorResource(plural string) bool {
-	return slices.Contains([]string{
-		"events", "leases", "kopfpeerings", "clusterkopfpeerings", "selfsubjectaccessreviews",
-	}, plural)
-}
-
-// subjectOf returns the subject of a request, such as databases/orders. The namespace "default" is omitted.
-func subjectOf(r memapi.Request) string {
-	// A request with a generated name is identified by its prefix.
-	name := r.Name
-	if name == "" && r.Verb == "create" {
-		// The name of a new object is in the body only.
-		var sent struct {
-			Metadata struct{ Name, GenerateName string }
-		}
-		if json.Unmarshal(r.Body, &sent) == nil {
-			if name = sent.Metadata.Name; name == "" {
-				name = sent.Metadata.GenerateName
-			}
-		}
-	}
-	parts := []string{r.Resource.Plural}
-	if r.Namespace != "" && r.Namespace != "default" {
-		parts = append(parts, r.Namespace)
-	}
-	if name != "" {
-		parts = append(parts, name)
-	}
-	return strings.Join(parts, "/")
-}
-
-// shownAs returns a write as it appears in a history.
-func shownAs(r memapi.Request, subject string) string {
-	verb := r.Verb
-	if r.ContentType == string(types.ApplyYAMLPatchType) {
-		verb = "apply"
-	}
-	if r.Subresource != "" {
-		subject += "/" + r.Subresource
-	}
-	return verb + " " + subject
-}
-
-// courseLabel converts a text for use in the name of a course, which may not contain spaces, commas and quotes.
-func courseLabel(text string) string {
-	return strings.NewReplacer(" ", "-", ",", "-", "'", "-").Replace(text)
 }
 
 // maxEventDelay is the maximum delay of an event if no later ones arrive.

@@ -14,16 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// otherClientAnnotation is the annotation that marks a write of another client. It is not part of the essence, so the
-// write does not call handlers.
-const otherClientAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
-// createdObject is an object that the play has created.
-type createdObject struct {
-	object *unstructured.Unstructured
-	label  string
-}
-
 // userTransport is the transport of the play's client.
 type userTransport struct {
 	environment *environment

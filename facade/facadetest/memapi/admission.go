@@ -14,18 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Admission holds functions that change or reject a write before it is stored, such as those of a cluster's webhooks.
-// They run in addition to the schemas and the server's own rules. The server is locked while they run, so they must not
-// send requests to it. The objects have their apiVersion and kind.
-type Admission struct {
-	// Mutate changes an object before it is stored, as mutating webhooks, defaults and pruning schemas do. It must not
-	// change the uid, the name or the resource version.
-	Mutate func(of Resource, object map[string]any)
-	// Validate rejects an object after mutation, as schemas and validating webhooks do. The client gets its error if
-	// that is an apierrors.APIStatus, and an internal server error otherwise. See apierrors.NewInvalid.
-	Validate func(of Resource, object map[string]any) error
-}
-
 // SetAdmission replaces the admission of the server. By default, a server does not have any.
 func (s *Server) SetAdmission(a Admission) {
 	s.mu.Lock()

@@ -19,8 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
 // applyPatchType is the content type of a server-side apply.
@@ -112,14 +110,6 @@ func managerOf(r *http.Request) string {
 	// Only the part before the version counts, such as "kubectl" of "kubectl/v1.36".
 	program, _, _ := strings.Cut(r.UserAgent(), "/")
 	return program
-}
-
-// fieldManagerKey is the key of a cached field manager: a kind, a subresource and a schema.
-type fieldManagerKey struct {
-	kind        schema.GroupVersionKind
-	subresource string
-	// Each new state of a definition has a new schema, so this pointer also separates its states.
-	schema *schemas.Version
 }
 
 // builtInTypes returns the types of the kinds of client-go. They are built at the first use, because that takes time.

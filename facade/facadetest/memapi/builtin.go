@@ -113,9 +113,6 @@ func (t target) allowsBlindUpdate() bool {
 	return ok && !n.hasProperty("strict") || !ok && t.Plain
 }
 
-// eventsGroup is the newer API of Kubernetes events. Both APIs serve the same objects, with different field names.
-const eventsGroup = "events.k8s.io"
-
 // eventFields maps field names of the newer API to those of the core API. Events are stored in the form of the core
 // API.
 var eventFields = map[string]string{

@@ -3,48 +3,10 @@ package memapi
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 )
-
-// cloneObject returns a deep copy. Stored objects are never changed in place: the history and running watches share
-// them.
-func cloneObject(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }
-
-// metadataOf returns the metadata of the object, not a copy. It adds an empty map if the object does not have any.
-func metadataOf(object map[string]any) map[string]any {
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		object["metadata"] = metadata
-	}
-	return metadata
-}
-
-// hasFinalizer reports whether the object has the finalizer.
-func hasFinalizer(object map[string]any, finalizer string) bool {
-	finalizers, _ := metadataOf(object)["finalizers"].([]any)
-	return slices.Contains(finalizers, any(finalizer))
-}
-
-// isBeingDeleted reports whether the object has a deletionTimestamp.
-func isBeingDeleted(object map[string]any) bool {
-	return metadataOf(object)["deletionTimestamp"] != nil
-}
-
-// keepFields gives the fields of some metadata the values of other ones, or removes those that are missing there.
-func keepFields(metadata, from map[string]any, names ...string) {
-	for _, name := range names {
-		delete(metadata, name)
-		if value := from[name]; value != nil {
-			metadata[name] = value
-		}
-	}
-}
 
 // parseObject decodes the body of a write and checks its kind and version, as the server's decoder does. The result
 // does not have an apiVersion and a kind.
@@ -152,57 +114,4 @@ func (s *Server) setGeneratedName(metadata map[string]any) {
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
 		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), maxPrefixLength)], s.nextNumber())
 	}
-}
-
-// nextNumber returns a number for a name or a uid that no other object has.
-func (s *Server) nextNumber() int {
-	s.lastNumber++
-	return s.lastNumber
-}
-
-// setIdentity sets the uid, the creation time and the first generation.
-func (s *Server) setIdentity(t target, metadata map[string]any) {
-	metadata["uid"] = uidFor(s.nextNumber())
-	metadata["creationTimestamp"] = currentTimestamp()
-	delete(metadata, "generation")
-	if !t.Plain {
-		metadata["generation"] = int64(1)
-	}
-}
-
-// setResourceVersion sets a new resource version. A dry run does not consume one.
-func (s *Server) setResourceVersion(t target, metadata map[string]any) {
-	if !t.isDryRun {
-		metadata["resourceVersion"] = s.nextVersion()
-	}
-}
-
-// storeObject stores an object and does everything that follows from the change.
-func (s *Server) storeObject(t target, before, after map[string]any) {
-	if t.isDryRun {
-		return
-	}
-	// The former object is not changed, because the history refers to it.
-	s.objects[t.groupResource()][t.objectKey()] = after
-	s.recordChange(t, before, after, nil)
-}
-
-// removeObject removes an object. Watches receive its last state with a new resource version, as from the real server.
-func (s *Server) removeObject(t target, before map[string]any) {
-	if t.isDryRun {
-		return
-	}
-	delete(s.objects[t.groupResource()], t.objectKey())
-	last := cloneObject(before)
-	metadataOf(last)["resourceVersion"] = s.nextVersion()
-	s.recordChange(t, before, nil, last)
-}
-
-// pruneStatus removes status fields that are not in Resource.StatusFields.
-func (t target) pruneStatus(object map[string]any) {
-	status, ok := object["status"].(map[string]any)
-	if !ok || t.StatusFields == nil {
-		return
-	}
-	maps.DeleteFunc(status, func(key string, _ any) bool { return !slices.Contains(t.StatusFields, key) })
 }

@@ -1,29 +1,9 @@
 package memapi
 
 import (
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// Extensions implement features of custom resource definitions that need large libraries or other processes and are
-// therefore not part of this package. A definition that needs a feature whose field is nil is refused. Without
-// ValidateDefinition, definitions are accepted with fewer checks.
-type Extensions struct {
-	// ValidateDefinition validates a definition as the real server does; was is nil for a new one. Without it, only the
-	// parts that this server uses are checked.
-	ValidateDefinition func(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList
-	// CompileRules compiles the CEL rules of a schema. The returned function checks a new object, or one that replaces
-	// another.
-	CompileRules func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList
-	// NewConverter prepares the conversion webhook of a definition. The returned function converts one object, which
-	// has its apiVersion and kind, to a version. The server waits for it, in most cases while it is locked.
-	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (
-		func(object map[string]any, to string) (map[string]any, error), error,
-	)
-}
 
 // SetExtensions sets the extensions. It must be called before the first definition is added.
 func (s *Server) SetExtensions(with Extensions) {

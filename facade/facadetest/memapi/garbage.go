@@ -21,12 +21,6 @@ func (s *Server) CollectGarbage(after time.Duration) {
 	s.scheduleCollection()
 }
 
-// delayedWork is work of the server that follows some time after changes.
-type delayedWork struct {
-	delay       time.Duration
-	isScheduled bool // a run is scheduled or in progress
-}
-
 // collectIfNeeded schedules a collection if a change can produce garbage. A collection in progress causes changes
 // itself; it repeats until nothing changes, so these do not schedule another one.
 func (s *Server) collectIfNeeded(before, after map[string]any) {

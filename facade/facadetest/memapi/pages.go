@@ -14,14 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// page holds the remaining objects of a paginated list, also those that the list does not select. They are in the state
-// of the list's first page, as in the real server.
-type page struct {
-	resource  schema.GroupResource
-	version   string
-	remaining []map[string]any
-}
-
 // maxPages limits the stored remainders of paginated lists. Clients that abandon a list never release theirs.
 const maxPages = 200
 

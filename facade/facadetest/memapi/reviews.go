@@ -1,8 +1,6 @@
 package memapi
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,20 +16,6 @@ import (
 
 // maxReviews limits how often a request is reviewed again because its object has changed since the last review.
 const maxReviews = 20
-
-// Reviewer takes the place of a cluster's webhooks. It is called for the mutating webhooks, then for the validating
-// ones. It returns the object to store, or nil if it does not change the object, and warnings for the client. An error
-// refuses the request, like that of [Admission].Validate. The server is not locked while a reviewer runs, so a reviewer
-// may send requests to it.
-type Reviewer func(
-	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
-) (object []byte, warnings []string, err error)
-
-// reviewer is one registered [Reviewer].
-type reviewer struct {
-	review  Reviewer
-	isAlive func() bool
-}
 
 // AddReviewer registers a reviewer for the creation, update and deletion of single objects by clients. Reviewers run in
 // the order of their registration, until remove is called. Reviewers that are no longer alive are removed first.
@@ -54,10 +38,6 @@ func (s *Server) AddReviewer(review Reviewer, isAlive func() bool) (remove func(
 func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 	s.reviewers = slices.DeleteFunc(slices.Clone(s.reviewers), which)
 }
-
-// errChangedInReview ends an attempt to serve a request whose object, or whose definition, has changed during a review.
-// The request is then served again. Clients never receive it.
-var errChangedInReview = errors.New("the object has changed during its review")
 
 // reviewObject lets the reviewers review an object before it is stored, or its deletion if object is nil. It returns
 // the changed object, or nil if the reviewers do not change it. The lock is released meanwhile.

@@ -1,7 +1,6 @@
 package memapi
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,40 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
-
-// target describes the object or collection of a request, with the options of the request.
-type target struct {
-	Resource
-	namespace, name, subresource string
-	// manager is the field manager of the request.
-	manager string
-	// isMetadataOnly requests the metadata of objects only.
-	isMetadataOnly bool
-	// managedFields holds the managedFields that a server-side apply has computed; nil for other requests.
-	managedFields any
-	// schema is the schema of the requested version, storage that of the stored one. Both may be nil.
-	schema, storageSchema *schemas.Version
-	// storageVersion is the name of the stored version, and convert the conversion webhook, if the definition has one.
-	storageVersion string
-	convert        func(object map[string]any, to string) (map[string]any, error)
-	// patchResult is the complete result of a patch. It appears in the error for unknown fields.
-	patchResult []byte
-	// fieldValidation is the handling of unknown fields; see metav1.FieldValidationStrict.
-	fieldValidation string
-	// isDryRun is set for a dry run, which stores nothing.
-	isDryRun bool
-	notes    *notes
-	// reviewContext is the context of a client's request. It is nil for the server's own changes, which skip reviews.
-	reviewContext context.Context //nolint:containedctx // a target is a part of one request
-	// reviewedKind is the kind of the reviewed objects, if it differs from that of the resource.
-	reviewedKind schema.GroupVersionKind
-}
-
-// objectKey returns the key of the object among those of its resource.
-func (t target) objectKey() string { return t.namespace + "/" + t.name }
 
 // RoundTrip answers a request. It only returns errors of reading the request; API errors are responses.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {

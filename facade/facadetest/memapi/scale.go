@@ -14,14 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Scale has the paths of the fields that the scale subresource shows, such as ".spec.replicas".
-type Scale struct {
-	SpecReplicas, StatusReplicas string
-	// Selector is the path of a label selector in its text form; for built-in kinds, of a structured one. It may be
-	// empty.
-	Selector string
-}
-
 // scalePaths returns the paths of the definition or of a built-in kind, or nil if the kind does not have a scale
 // subresource.
 func (t target) scalePaths() *Scale {

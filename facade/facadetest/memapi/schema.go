@@ -14,14 +14,6 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// notes collects the warnings and the failure of a request, which are reported beside its result. All copies of a
-// target share them.
-type notes struct {
-	warnings []string
-	// failure is the error of converting a stored object. It replaces the result of the request.
-	failure *apierrors.StatusError
-}
-
 // warningHeader formats a warning for the Warning header of RFC 7234.
 func warningHeader(warning string) string { return "299 - " + strconv.Quote(warning) }
 

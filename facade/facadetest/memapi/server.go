@@ -1,15 +1,21 @@
 package memapi
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
@@ -191,3 +197,89 @@ func (s *Server) currentVersion() string { return strconv.FormatInt(s.version, 1
 
 // currentTimestamp returns the current time in the format of the API, which has whole seconds.
 func currentTimestamp() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// Admission holds functions that change or reject a write before it is stored, such as those of a cluster's webhooks.
+// They run in addition to the schemas and the server's own rules. The server is locked while they run, so they must not
+// send requests to it. The objects have their apiVersion and kind.
+type Admission struct {
+	// Mutate changes an object before it is stored, as mutating webhooks, defaults and pruning schemas do. It must not
+	// change the uid, the name or the resource version.
+	Mutate func(of Resource, object map[string]any)
+	// Validate rejects an object after mutation, as schemas and validating webhooks do. The client gets its error if
+	// that is an apierrors.APIStatus, and an internal server error otherwise. See apierrors.NewInvalid.
+	Validate func(of Resource, object map[string]any) error
+}
+
+// fieldManagerKey is the key of a cached field manager: a kind, a subresource and a schema.
+type fieldManagerKey struct {
+	kind        schema.GroupVersionKind
+	subresource string
+	// Each new state of a definition has a new schema, so this pointer also separates its states.
+	schema *schemas.Version
+}
+
+// Extensions implement features of custom resource definitions that need large libraries or other processes and are
+// therefore not part of this package. A definition that needs a feature whose field is nil is refused. Without
+// ValidateDefinition, definitions are accepted with fewer checks.
+type Extensions struct {
+	// ValidateDefinition validates a definition as the real server does; was is nil for a new one. Without it, only the
+	// parts that this server uses are checked.
+	ValidateDefinition func(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList
+	// CompileRules compiles the CEL rules of a schema. The returned function checks a new object, or one that replaces
+	// another.
+	CompileRules func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList
+	// NewConverter prepares the conversion webhook of a definition. The returned function converts one object, which
+	// has its apiVersion and kind, to a version. The server waits for it, in most cases while it is locked.
+	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (
+		func(object map[string]any, to string) (map[string]any, error), error,
+	)
+}
+
+// delayedWork is work of the server that follows some time after changes.
+type delayedWork struct {
+	delay       time.Duration
+	isScheduled bool // a run is scheduled or in progress
+}
+
+// page holds the remaining objects of a paginated list, also those that the list does not select. They are in the state
+// of the list's first page, as in the real server.
+type page struct {
+	resource  schema.GroupResource
+	version   string
+	remaining []map[string]any
+}
+
+// Reviewer takes the place of a cluster's webhooks. It is called for the mutating webhooks, then for the validating
+// ones. It returns the object to store, or nil if it does not change the object, and warnings for the client. An error
+// refuses the request, like that of [Admission].Validate. The server is not locked while a reviewer runs, so a reviewer
+// may send requests to it.
+type Reviewer func(
+	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
+) (object []byte, warnings []string, err error)
+
+// reviewer is one registered [Reviewer].
+type reviewer struct {
+	review  Reviewer
+	isAlive func() bool
+}
+
+// errChangedInReview ends an attempt to serve a request whose object, or whose definition, has changed during a review.
+// The request is then served again. Clients never receive it.
+var errChangedInReview = errors.New("the object has changed during its review")
+
+// Scale has the paths of the fields that the scale subresource shows, such as ".spec.replicas".
+type Scale struct {
+	SpecReplicas, StatusReplicas string
+	// Selector is the path of a label selector in its text form; for built-in kinds, of a structured one. It may be
+	// empty.
+	Selector string
+}
+
+// event is one change. The field before is nil for an addition. For a deletion, after is nil and last is the final
+// state.
+type event struct {
+	version                   int64
+	resource                  schema.GroupResource
+	before, after, finalState map[string]any
+	author                    author
+}

@@ -13,34 +13,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 )
 
 // bookmarkInterval is the interval of bookmarks for watches that accept them.
 const bookmarkInterval = time.Minute
-
-// event is one change. The field before is nil for an addition. For a deletion, after is nil and last is the final
-// state.
-type event struct {
-	version                   int64
-	resource                  schema.GroupResource
-	before, after, finalState map[string]any
-	author                    author
-}
-
-// recordChange appends a change to the history and wakes up the watches. It also does what follows from the change: it
-// updates the served definitions, collects garbage and handles namespaces.
-func (s *Server) recordChange(t target, before, after, last map[string]any) {
-	s.history = append(s.history, event{
-		s.version, t.groupResource(), before, after, last, author{t.manager, t.subresource, t.Version},
-	})
-	s.trimHistory()
-	s.wakeWatches()
-	s.updateServedKinds(t, before, after)
-	s.collectIfNeeded(before, after)
-	s.keepNamespaces(t, before, after)
-}
 
 // LimitHistory keeps about the given number of changes for watches that resume. A watch that needs older changes ends
 // with the status 410, also if it is running but too slow. Its client then lists again. By default, all changes are
@@ -49,17 +26,6 @@ func (s *Server) LimitHistory(changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.historyLimit = changes
-}
-
-// trimHistory drops the older half once the history has twice the limit. Trimming at every change would copy the whole
-// history each time.
-func (s *Server) trimHistory() {
-	if s.historyLimit == 0 || len(s.history) < 2*s.historyLimit {
-		return
-	}
-	dropped := len(s.history) - s.historyLimit
-	s.compactedVersion = s.history[dropped-1].version
-	s.history = append([]event(nil), s.history[dropped:]...) // a copy, so that the dropped changes can be freed
 }
 
 // Compact drops the history. Watches that start from an earlier version get the status 410. Running watches must have
