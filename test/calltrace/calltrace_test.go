@@ -20,9 +20,9 @@ var update = flag.Bool("update", false, "rewrite testdata from the recorded call
 const golden = "testdata/creation.txt"
 
 // maxFiles is how many files of the engine one created object may pass through. Three of them only measure, three bring
-// it in and keep it, and four look for the control annotations and record failed handlers. Three declare types for
-// other files, so that these do not use each other.
-const maxFiles = 52
+// it in and keep it, four look for the control annotations and record failed handlers, and one sends patches. Four
+// declare types for other files, so that these do not use each other.
+const maxFiles = 54
 
 // TestCreation compares the functions that one created object with one handler passes through with testdata and with
 // the tour in the documentation of package reconcilers, so that a longer path is seen in review.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -184,18 +183,6 @@ const otherClientAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 type change struct {
 	object, handler, reason, diff string
 	life                          int // for resume handlers only, which run again in each life
-}
-
-// courseTB is the testing.TB of one course. A failure becomes a violation of the course, and cleanups run when the
-// course ends. The embedded test remains successful.
-type courseTB struct {
-	testing.TB
-	scenario  func() Scenario
-	onFailure func(text string)
-
-	mu       sync.Mutex
-	isFailed bool
-	cleanups []func()
 }
 
 // Class is the kind of a violation.
