@@ -181,10 +181,10 @@ unit-root unit-others:
 .PHONY: test-newest
 # The folder test has what is to be shown once: it is the same code of ours that it looks at.
 test-newest: gotestsum
-	$(call say,unit tests with the newest versions; the first time waits for the compiler)
+	$(call say,short unit tests with the newest versions; the first time waits for the compiler)
 	@set -e; packages=$$($(GO) list $(NEWEST) ./... | grep -vE '$(UNIT_NOT)|/kopf-runtime/test/'); \
 	$(GO) vet $(NEWEST) ./test/...; \
-	$(TEST) test -json $(NEWEST) $(LIMIT) $$packages
+	$(TEST) test -json -short $(NEWEST) $(LIMIT) $$packages
 
 .PHONY: test-limits
 # What they build and read is outside of the tests' modules, so the test cache does not know of it. The race detector

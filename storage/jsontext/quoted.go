@@ -32,13 +32,20 @@ func scanString(text []byte, at int) (raw []byte, escapes bool, after int) {
 // SkipString returns the position after the string whose opening quote is at a position, and zero if the string does
 // not end. It accepts any characters.
 func SkipString(text []byte, at int) int {
-	for at++; at < len(text); at++ {
-		switch text[at] {
-		case '\\':
-			at++
-		case '"':
-			return at + 1
+	quote := -1 // the next one after at; it is searched once, so that the time is linear
+	for at++; at < len(text); {
+		if quote < at {
+			next := bytes.IndexByte(text[at:], '"')
+			if next < 0 {
+				return 0
+			}
+			quote = at + next
 		}
+		escape := bytes.IndexByte(text[at:quote], '\\')
+		if escape < 0 {
+			return quote + 1
+		}
+		at += escape + 2
 	}
 	return 0
 }
