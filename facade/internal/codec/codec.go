@@ -142,10 +142,10 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 }
 
 // Copy returns a deep copy of the object, which the user may have modified. Types with unexported fields are copied by
-// their own DeepCopyObject.
+// their own DeepCopyObject. That of unstructured objects panics for values that are not of JSON; these are shared.
 func (c *Codec[T]) Copy(object T) T {
 	copied, isComplete := copyDeep(object)
-	if !isComplete {
+	if !isComplete && c.typ != unstructuredType {
 		if own, ok := object.DeepCopyObject().(T); ok {
 			return own
 		}

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"errors"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -150,5 +151,21 @@ func TestCopySharesNothing(t *testing.T) {
 	list[0] = "b"
 	if raw.Object["l"].([]any)[0] != "a" || part.Hosts[0] != "a" {
 		t.Errorf("a change of the copy changes the original: %v, %v", part, raw)
+	}
+}
+
+// TestCopyOfForeignValues shows that a value that is not of JSON does not prevent a copy of an unstructured object. The
+// value becomes JSON when the object is written.
+func TestCopyOfForeignValues(t *testing.T) {
+	object := &unstructured.Unstructured{Object: object{
+		"spec": object{"address": netip.MustParseAddr("10.0.0.1"), "hosts": []any{"a"}},
+	}}
+	copied := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]()).Copy(object)
+	copied.Object["spec"].(map[string]any)["hosts"].([]any)[0] = "b"
+	if d := cmp.Diff([]any{"a"}, object.Object["spec"].(map[string]any)["hosts"]); d != "" {
+		t.Errorf("the copy shares a list with the object: -want, +got:\n%s", d)
+	}
+	if got := copied.Object["spec"].(map[string]any)["address"]; got != netip.MustParseAddr("10.0.0.1") {
+		t.Errorf("the copy has the address %v", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -176,8 +175,8 @@ func decodeDuration(value any, into *time.Duration) (err error) {
 	return nil
 }
 
-// SetPath returns the object with the value at a path. It creates missing maps on the path, and copies the others. Null
-// removes the value from the object itself. After an error, the object is unchanged.
+// SetPath sets the value at a path and returns the object. It creates the object if it is nil, and missing maps on the
+// path. Null removes the value. After an error, the object is unchanged.
 func SetPath(object map[string]any, text string, value any) (map[string]any, error) {
 	path, err := ParsePath(text)
 	if err != nil {
@@ -194,12 +193,33 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 	case err != nil:
 		return nil, err
 	case encoded != nil:
-		return storage.WithValue(object, path, encoded), nil
+		return setCreatingMaps(object, path, encoded), nil
 	// A null removes the value, and the maps above it stay.
 	case there:
 		delete(parent, path[len(path)-1])
 	}
 	return object, nil
+}
+
+// setCreatingMaps sets the value and creates missing maps on the path. The caller has checked that nothing but maps or
+// absent values is on the path.
+func setCreatingMaps(object map[string]any, path diff.Path, value any) map[string]any {
+	if object == nil {
+		object = map[string]any{}
+	}
+	// The last key is set below; the others lead to its map.
+	at := object
+	for _, key := range path[:len(path)-1] {
+		// A null on the path counts as absent.
+		next, ok := at[key].(map[string]any)
+		if !ok || next == nil {
+			next = map[string]any{}
+			at[key] = next
+		}
+		at = next
+	}
+	at[path[len(path)-1]] = value
+	return object
 }
 
 // encodeField returns the JSON form of a value. A duration becomes a string, as ReadPath expects it.

@@ -24,6 +24,10 @@ func (d *Dump) makeDocuments() (map[string][]byte, error) {
 	var all []discovery.Resource
 	defined := map[schema.GroupKind]bool{}
 	for _, body := range d.objects[definitions] {
+		// A kind is also defined if none of its versions is served.
+		group, _, _ := unstructured.NestedString(body, "spec", "group")
+		kind, _, _ := unstructured.NestedString(body, "spec", "names", "kind")
+		defined[schema.GroupKind{Group: group, Kind: kind}] = true
 		text, err := json.Marshal(body)
 		var found []discovery.Resource
 		if err == nil {
@@ -31,9 +35,6 @@ func (d *Dump) makeDocuments() (map[string][]byte, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("a custom resource definition: %w", err)
-		}
-		for _, r := range found {
-			defined[r.GroupKind()] = true
 		}
 		all = append(all, found...)
 	}
