@@ -32,7 +32,7 @@ func manifestsCommand(p Program) *cobra.Command {
 		Long: "Print what the operator needs to run in a cluster: a namespace, a service account with the " +
 			"permissions of its handlers and no others, a Deployment, and what belongs to its admission handlers " +
 			"and its peering. Nothing is written to a cluster. A cluster is read only for kinds that neither " +
-			"Kubernetes nor --crds has. Startup handlers are not called, so what they set is not known.",
+			"Kubernetes nor --crds has. Startup handlers are not called, so settings by them are not known.",
 		Example: manifestsExamples,
 		RunE:    m.printManifests,
 	}

@@ -88,7 +88,7 @@ func TestPanicsInPausesAreLogged(t *testing.T) {
 	}
 }
 
-// countingGate is an open gate that counts what has entered.
+// countingGate is an open gate that counts the passes that have entered.
 type countingGate struct{ entered atomic.Int64 }
 
 func (*countingGate) Open() bool    { return true }
