@@ -25,7 +25,7 @@ func preflightCommand(p Program) *cobra.Command {
 			"versions, status subresources, fields that the API server would drop, and the clock. Each problem has " +
 			"its handlers and a fix. Nothing is changed. The permissions are those of the current user: run the " +
 			"command in the pod, or with --as. What may not be read is unknown, which is not a failure. Startup " +
-			"handlers are not called, so what they set is not known.\n\n" +
+			"handlers are not called, so settings by them are not known.\n\n" +
 			"The exit code is 0 if no check has failed, and 1 otherwise.",
 		Example: preflightExamples, RunE: f.checkCluster,
 	}
