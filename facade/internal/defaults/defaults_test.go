@@ -118,8 +118,8 @@ func TestPeering(t *testing.T) {
 	}
 }
 
-// TestMembers shows that an operator with KopfRules pauses beside peers of its priority, and renews its record when Kopf
-// does.
+// TestMembers shows that with KopfRules, an operator pauses beside peers of its priority, and renews its record when
+// Kopf does.
 func TestMembers(t *testing.T) {
 	for name, rules := range map[string]bool{"Ours": false, "KopfRules": true} {
 		t.Run(name, func(t *testing.T) {
