@@ -89,6 +89,23 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// TestNoConsole shows that the console is not served without the setting.
+func TestNoConsole(t *testing.T) {
+	g := newRecordingOperator("guest.example.org")
+	g.run(t, kopf.RunSettings{
+		Config: memapi.Config(memapi.New()), Metrics: prometheus.NewRegistry(), DebugBindAddress: "127.0.0.1:0",
+	})
+	address := "http://" + g.address(t, "Serving explanations", "address")
+	for _, path := range []string{"/", "/console", "/console/events", "/console/object", "/debug/pprof/"} {
+		if got, _, _ := visit(t, address+path); got != http.StatusNotFound {
+			t.Errorf("%s is not found: got status %d", path, got)
+		}
+	}
+	if err := g.end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDebugAddressIsMissing shows that the console and the profiles need an address.
 func TestDebugAddressIsMissing(t *testing.T) {
 	for want, settings := range map[string]kopf.RunSettings{

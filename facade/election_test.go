@@ -229,3 +229,46 @@ func TestElectionAndOutages(t *testing.T) {
 		})
 	}
 }
+
+// TestElectionAndPeers shows that a peering object decides instead of a Lease: from the start, so that no Lease is
+// written, or from when it appears.
+func TestElectionAndPeers(t *testing.T) {
+	for name, late := range map[string]bool{"FromTheStart": false, "Later": true} {
+		t.Run(name, func(t *testing.T) {
+			withoutCluster(t)
+			synctest.Test(t, func(t *testing.T) {
+				c := newElecting(t)
+				object := map[string]any{"metadata": map[string]any{"name": "test.example.org"}}
+				c.server.Install(peerings)
+				if !late {
+					c.server.Put(peerings, object)
+				}
+				low := c.start("low", "--priority=1")
+				time.Sleep(40 * time.Second)
+				high := c.start("high", "--priority=2")
+				time.Sleep(30 * time.Second)
+				if late {
+					c.want("low create 1")
+					c.server.Put(peerings, object)
+					time.Sleep(time.Minute)
+				} else if lease, _ := c.lease(); lease != "" {
+					t.Errorf("with a peering object, the Lease %q is written", lease)
+				}
+				c.resize(2)
+				time.Sleep(5 * time.Minute)
+				c.resize(3)
+				time.Sleep(time.Minute)
+				c.want("low create 1", "high update 2", "high update 3")
+				if _, holder := c.lease(); holder != "" {
+					t.Errorf("with a peering object, the Lease is held by %q", holder)
+				}
+				c.end(high)
+				log := c.end(low)
+				if strings.Contains(log, "acts without regard to others") ||
+					strings.Contains(log, "no peering object; a Lease decides which process acts") != late {
+					t.Errorf("without a peering object, the log says that the Lease decides:\n%s", log)
+				}
+			})
+		})
+	}
+}

@@ -190,3 +190,32 @@ func TestEnsureHandsOver(t *testing.T) {
 		}
 	})
 }
+
+// TestEnsureInATimer shows that all Ensure calls in one call of a timer declare one set.
+func TestEnsureInATimer(t *testing.T) {
+	withEnsureFixture(t, func(h ensureFixture) {
+		_, stop := h.run(func(s houseSel) {
+			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
+				for i, room := range rooms(r.Latest()) {
+					if i > 1 {
+						return kopf.Temporary(errInterrupted, time.Minute)
+					}
+					if err := r.Ensure(ctx, room); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		defer stop()
+		h.createHouseAndWait("a=1", "b=2")
+		h.changeRooms("a=1", "c=3", "d=4")
+		if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
+			t.Errorf("a failed call of the timer deletes no child: got %v", got)
+		}
+		h.changeRooms("a=1", "c=3")
+		if got := h.existingRooms("a", "b", "c"); !slices.Equal(got, []string{"a", "c"}) {
+			t.Errorf("a complete call of the timer deletes undeclared children: got %v", got)
+		}
+	})
+}

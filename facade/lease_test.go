@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,11 +25,14 @@ import (
 
 // fakeLock is a leader election lock that a test can make unavailable.
 type fakeLock struct {
+	mu            sync.Mutex
 	record        *resourcelock.LeaderElectionRecord
 	isUnavailable atomic.Bool
 }
 
 func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
 	case l.isUnavailable.Load():
 		return nil, nil, errors.New("the API server does not answer")
@@ -39,6 +44,8 @@ func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []b
 }
 
 func (l *fakeLock) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.record = &record
 	return nil
 }
@@ -47,6 +54,8 @@ func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 	if l.isUnavailable.Load() {
 		return errors.New("the API server does not answer")
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.record = &record
 	return nil
 }
@@ -54,6 +63,15 @@ func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 func (*fakeLock) RecordEvent(string) {}
 func (*fakeLock) Identity() string   { return "this process" }
 func (*fakeLock) Describe() string   { return "lease" }
+
+// lockOf is a lock of one of several processes.
+type lockOf struct {
+	*fakeLock
+
+	process string
+}
+
+func (l lockOf) Identity() string { return l.process }
 
 // writeCounter counts the requests that write, and how many of them come after the end of the manager.
 type writeCounter struct {
@@ -142,6 +160,48 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 		if n := memory.count.Load(); n != 0 {
 			t.Errorf("%d requests were sent, want none", n)
 		}
+	})
+}
+
+// TestPassedLease shows that a process that gives back its lease passes all objects to another one, which resumes them:
+// no change is handled twice.
+func TestPassedLease(t *testing.T) {
+	onWidgets(t, func(t *testing.T, server *memapi.Server) {
+		seen, lock := &journal{}, &fakeLock{}
+		start := func(process string) (stop func() error) {
+			op := kopf.New("test.example.org")
+			note := func(_ context.Context, c *Change) error {
+				seen.add(c.ID + " " + c.Object.Name + " by " + process)
+				return nil
+			}
+			kopf.For(op, &Widget{}).OnCreate("create", note)
+			kopf.For(op, &Widget{}).OnResume("resume", note)
+			return startInManager(t, server, op, electingBy(lockOf{lock, process}), func(o *ctrl.Options) {
+				o.LeaderElectionReleaseOnCancel = true
+			})
+		}
+		create := func(name string) {
+			server.Put(widgetResource, map[string]any{
+				"metadata": map[string]any{"name": name, "namespace": "ns", "uid": "uid-" + name},
+				"spec":     map[string]any{"size": int64(1)},
+			})
+			time.Sleep(time.Minute)
+		}
+		first := start("first")
+		create("early")
+		second := start("second")
+		create("extra")
+		seen.requireLines(t, "create early by first", "create extra by first")
+		if err := first(); err != nil {
+			t.Error(err)
+		}
+		create("late")
+		if err := second(); err != nil {
+			t.Error(err)
+		}
+		slices.Sort(seen.lines)
+		seen.requireLines(t, "create early by first", "create extra by first", "create late by second",
+			"resume early by second", "resume extra by second")
 	})
 }
 

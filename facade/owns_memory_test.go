@@ -1,6 +1,7 @@
 package kopf_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -88,6 +89,27 @@ func (h ensureFixture) createUnownedRoom(name, value string) {
 		h.t.Fatal(err)
 	}
 	h.settle()
+}
+
+// TestOwnsSharesWholeObjectsWithIndices shows that indices of the kind get whole objects, including those without an
+// owner.
+func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
+	withEnsureFixture(t, func(h ensureFixture) {
+		var byValue *kopf.Index[string, string]
+		_, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
+			s.Owns(&corev1.ConfigMap{})
+			byValue = kopf.NewIndex(kopf.For(op, &corev1.ConfigMap{}), "by-value", func(
+				_ context.Context, room *corev1.ConfigMap,
+			) (map[string]string, error) {
+				return map[string]string{room.Data["value"]: room.Name}, nil
+			})
+		})
+		h.createUnownedRoom("bath", "1")
+		if found := byValue.Get("1"); len(found) != 1 {
+			t.Errorf("the index has %q for the value, want the object without an owner", found)
+		}
+		stop()
+	})
 }
 
 // TestOnlyEnsured shows that with OnlyEnsured, the API server only sends children that Ensure has declared. Drift is

@@ -76,6 +76,55 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 	})
 }
 
+// TestOwnsInAPause shows that a paused operator does not watch children. After the pause, it reports all existing
+// children. It repairs them only after the next call of the handler that declares them, because another operator may
+// have declared others.
+func TestOwnsInAPause(t *testing.T) {
+	withEnsureFixture(t, func(h ensureFixture) {
+		h.api.Install(peerings)
+		h.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
+		var told childCalls
+		way, stop := h.runWith(kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}}, func(
+			s houseSel,
+		) {
+			s.On("ensure", nonDeleteReasons, ensure)
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "room", told.recordEvent)
+		})
+		h.createHouseAndWait("bath=1")
+		told.want(t, "before the pause, a child made by Ensure is not reported")
+		(&sharedPeering{t: t, server: h.api}).addPeer(3600)
+		h.settle()
+		way.DrainRequests()
+		h.editRoom("default", "bath", "2")
+		h.createOwnedRoom("guest", "1")
+		if got := watchesOf(way.DrainRequests()); len(got) > 0 {
+			t.Errorf("a paused operator must not watch children: %v", got)
+		}
+		told.want(t, "a paused operator does not report children")
+		time.Sleep(time.Hour)
+		h.settle()
+		told.want(t, "after the pause, existing children are reported", "LISTED default/bath=2 of home",
+			"LISTED default/guest=1 of home")
+		h.changeRooms("bath=3")
+		h.editRoom("default", "bath", "4")
+		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "3" {
+			t.Errorf("after the next call of the handler, the edit must be repaired: the child has %q", got)
+		}
+		stop()
+	})
+}
+
+// watchesOf returns the requests that list or watch children.
+func watchesOf(all []memapi.Request) (found []memapi.Request) {
+	for _, r := range all {
+		if (r.Verb == "list" || r.Verb == "watch") && r.Resource.Plural == "configmaps" {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
 // TestRepairsAreReported shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit
 // of an undeclared field is not repaired.
 func TestRepairsAreReported(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -238,3 +239,34 @@ func TestRunOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestRunBesideOneThatFails shows that an operator that fails, here with refused credentials, does not affect others.
+func TestRunBesideOneThatFails(t *testing.T) {
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		refusing := memapi.Config(server)
+		refusing.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
+		})
+		good, bad := newRecordingOperator("good.example.org"), newRecordingOperator("bad.example.org")
+		good.run(t, kopf.RunSettings{Config: memapi.Config(server)})
+		bad.run(t, kopf.RunSettings{Config: refusing})
+		if err := <-bad.err; err == nil || !strings.Contains(err.Error(), `operator "bad.example.org"`) {
+			t.Errorf("the error must name the operator that failed: got %v", err)
+		}
+		bad.stop()
+		createNamed(t, server, "a")
+		time.Sleep(time.Minute)
+		if err := good.end(); err != nil || good.did() != "startup a cleanup" {
+			t.Errorf("%v; did %q", err, good.did())
+		}
+		select {
+		case <-bad.op.Ready():
+			t.Error("the operator that failed must not be ready")
+		default:
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -263,6 +263,27 @@ func TestWrongNumbers(t *testing.T) {
 	}
 }
 
+// TestSettingsAreTheOperatorsOwn shows that a caller can change its settings after kopf.New, for another operator.
+func TestSettingsAreTheOperatorsOwn(t *testing.T) {
+	given := kopf.Settings{
+		Namespaces: []string{"a"}, AddToScheme: runtime.SchemeBuilder{addWidgets},
+		Queueing:   kopf.QueueingSettings{ErrorDelays: []time.Duration{time.Second}},
+		Networking: kopf.NetworkingSettings{ErrorBackoffs: []time.Duration{time.Second}},
+		Persistence: kopf.PersistenceSettings{
+			IgnoredFields: []string{"spec.size"}, DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
+		},
+	}
+	op := kopf.New("test.example.org", given)
+	want := engineOptions(t, kopf.New("test.example.org", given))
+	given.Namespaces[0], given.AddToScheme[0] = "b", nil
+	given.Queueing.ErrorDelays[0], given.Networking.ErrorBackoffs[0] = -1, -1
+	given.Persistence.IgnoredFields[0] = ""
+	given.Persistence.DigestKey[0], given.Persistence.FormerDigestKeys[0][0] = 'x', 'x'
+	if d := cmp.Diff(want, engineOptions(t, op)); d != "" {
+		t.Errorf("later changes by the caller must not count: -want, +got:\n%s", d)
+	}
+}
+
 // TestSpecialDurations shows that the settings below the facade have the same special durations.
 func TestSpecialDurations(t *testing.T) {
 	if kopf.Never != defaults.Never || kopf.Immediately != defaults.Immediately {

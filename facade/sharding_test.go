@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -306,5 +308,74 @@ func TestSharding(t *testing.T) {
 		time.Sleep(time.Minute)
 		requireShares("after the replicas with the former number", "changed")
 		_ = changed
+	})
+}
+
+// startPeer starts a replica with a peering that handles widgets until the end of the test.
+func (s *sharedPeering) startPeer(w *sharedWork, identity string, priority int) {
+	op := kopf.New("test.example.org", kopf.Settings{
+		Peering:  kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority},
+		Sharding: kopf.ShardingSettings{Shards: 4},
+	})
+	widgets := kopf.For(op, &Widget{})
+	handle := func(ctx context.Context, c *Change) error { return w.run(ctx, identity, c.Object.Name) }
+	widgets.OnCreate("create", handle)
+	widgets.OnUpdate("update", handle)
+	stop := s.run(op, nil)
+	s.t.Cleanup(func() {
+		if err := stop(); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// putWidgets creates widgets, or changes their size.
+func (s *sharedPeering) putWidgets(names []string, size int64) {
+	spec := map[string]any{"size": size}
+	for _, name := range names {
+		if !s.server.Edit(widgetResource, "ns", name, func(object map[string]any) { object["spec"] = spec }) {
+			uid := fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+			s.server.Put(widgetResource, map[string]any{
+				"metadata": map[string]any{"name": name, "namespace": "ns", "uid": uid}, "spec": spec,
+			})
+		}
+	}
+}
+
+// TestPeersOfSharedObjects shows that replicas that share the objects do not pause for each other as peers, and that
+// all of them pause for a peer of a higher priority.
+func TestPeersOfSharedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newShared(t), newSharedWork(t)
+		var names []string
+		for n := range 20 {
+			names = append(names, fmt.Sprint("more-", n))
+		}
+		s.putWidgets(names, 1)
+		s.startPeer(w, "a", 0)
+		s.startPeer(w, "b", 0)
+		time.Sleep(time.Minute)
+		shares, wrong := w.take(names)
+		if len(shares) != 2 || len(wrong) > 0 {
+			t.Errorf("objects by replica: %v; not handled once: %q; want some for each replica", shares, wrong)
+		}
+		s.addPeer(120)
+		time.Sleep(10 * time.Second)
+		s.putWidgets(names, 2)
+		time.Sleep(time.Minute)
+		if shares, _ := w.take(names); len(shares) > 0 {
+			t.Errorf("handlers were called in the pause: %v", shares)
+		}
+		time.Sleep(2 * time.Minute)
+		if shares, wrong := w.take(names); len(shares) != 2 || len(wrong) > 0 {
+			t.Errorf("after the pause, objects by replica: %v; not handled once: %q", shares, wrong)
+		}
+		s.startPeer(w, "c", 10) // the others pause, so this one must not keep to a share
+		time.Sleep(time.Minute)
+		s.putWidgets(names, 3)
+		time.Sleep(time.Minute)
+		if shares, wrong := w.take(names); len(shares) != 1 || shares["c"] != len(names) || len(wrong) > 0 {
+			t.Errorf("with a higher priority, c must handle all objects: %v; not handled once: %q", shares, wrong)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package kopf_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -123,4 +124,57 @@ func TestRecordsWithoutTraces(t *testing.T) {
 			t.Errorf("the record has the trace %q, not %q", got, want)
 		}
 	})
+}
+
+// TestTracesOverRestarts shows D-traceparent: after a restart, the attempts of one change are in the trace of the first
+// one, or have a link to it.
+func TestTracesOverRestarts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		apart    bool
+		traces   int
+	}{
+		"AsKopf": {"as Kopf, all attempts for one change are one trace, too", kopf.AsKopf(), false, 1},
+		"Apart":  {"each attempt is a trace, with a link to the first one", kopf.Settings{}, true, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onServer(t, func(t *testing.T, server *memapi.Server) {
+				putMap(server, "one")
+				var all []sdktrace.ReadOnlySpan
+				for range 2 { // two attempts in each process
+					traces, recorder := tracer()
+					tc.settings.Tracing = traces
+					tc.settings.Tracing.Apart = tc.apart
+					traceRun(t, server, traceRetrying(tc.settings, 3), 90*time.Minute)
+					all = append(all, endedAttempts(recorder)...)
+					time.Sleep(time.Hour)
+				}
+				if len(all) != 4 || keptTrace(server) != "" {
+					t.Fatalf("%s: %d attempts, want 4; the record has the trace %q, want none", tc.reason, len(all),
+						keptTrace(server))
+				}
+				checkTraces(t, tc.reason, all, tc.traces, tc.apart)
+			})
+		})
+	}
+}
+
+func checkTraces(t *testing.T, reason string, all []sdktrace.ReadOnlySpan, want int, apart bool) {
+	t.Helper()
+	var traces []string
+	for i, span := range all {
+		traces = append(traces, span.SpanContext().TraceID().String())
+		first := all[0].SpanContext()
+		if apart && i > 0 && (len(span.Links()) != 1 || span.Links()[0].SpanContext.SpanID() != first.SpanID()) {
+			t.Errorf("%s: attempt %d has the links %v", reason, i, span.Links())
+		}
+		if want == 1 && i > 0 && span.Parent().SpanID() != first.SpanID() {
+			t.Errorf("%s: attempt %d is not in the first one", reason, i)
+		}
+	}
+	slices.Sort(traces)
+	if got := len(slices.Compact(traces)); got != want {
+		t.Errorf("%s: %d traces, not %d", reason, got, want)
+	}
 }

@@ -92,14 +92,18 @@ func TestPermissionAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		gate.AllowWritesUntil(time.Now().Add(time.Second))
-		permission, entered := gate.WritePermission(), gate.Enter()
+		permission, entered := gate.WritePermission(), gate.Enter() && gate.Enter()
 		time.Sleep(time.Second) // no other goroutine has run since
 		gate.AllowWritesUntil(time.Now().Add(time.Hour))
 		if !entered || permission.Err() == nil || gate.Open() || gate.Enter() {
-			t.Errorf("the former attempt must end: open %t", gate.Open())
+			t.Errorf("the former attempts must end: open %t", gate.Open())
 		}
 		if gate.WritePermission().Err() == nil {
 			t.Error("a new attempt must not be permitted to write")
+		}
+		gate.Leave()
+		if gate.Open() || gate.Enter() || gate.WritePermission().Err() == nil {
+			t.Error("while one of two former attempts is left, there must be no permission")
 		}
 		gate.Leave()
 		if !gate.Open() || gate.WritePermission().Err() != nil {

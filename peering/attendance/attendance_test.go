@@ -249,6 +249,7 @@ func TestOddRecords(t *testing.T) {
 		"future": {"a record of Kopf from the future pauses the operator", ahead, false, "Pausing operations"},
 		"future ours": {"a silent peer of ours counts as dead, even with a time in the future",
 			ours, true, "Resuming operations"},
+		"own": {"a malformed record of the operator itself is overwritten", map[string]any{"me": "here"}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,6 +264,9 @@ func TestOddRecords(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				if o.requireState(t, c.reason, c.acts); c.message != "" {
 					o.requireState(t, c.reason, c.acts, c.message)
+				}
+				if _, ok := recordsOf(server, clusterPeeringResource, "")["me"].(map[string]any); !ok {
+					t.Error("the operator has not written its record")
 				}
 			})
 		})

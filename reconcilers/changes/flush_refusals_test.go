@@ -124,6 +124,17 @@ func TestChangesOfSubHandlers(t *testing.T) {
 			))).settle()
 			w.want("seen", []any{"x", "x"}, []any{next, parent})
 		}},
+		"OfTheParent": {"sub-handlers see the changes of their parent in copies of their own", func(w *harness) {
+			var seen []any
+			look := func(_ context.Context, c *handlers.Invocation) error {
+				seen = append(seen, at(working(c), "spec", "id"))
+				put(working(c), "y", "spec", "id")
+				return nil
+			}
+			w.start(onCreate("a", all(patches("x", "spec", "id"), runs(sub("s", look), sub("t", look))))).settle()
+			w.want("seen", []any{"x", "x"}, seen)
+			w.wantAt("all", "x", "spec", "id")
+		}},
 		"Exit": {"the parent gets the cause of the exit that interrupted its sub-handler", func(w *harness) {
 			var p *process
 			var told error

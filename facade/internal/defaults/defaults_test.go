@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -112,6 +113,27 @@ func TestPeering(t *testing.T) {
 			if got := tc.input.ResolveDefaults(operator); len(got) != tc.wantErrors || tc.input.Name != tc.name {
 				t.Errorf("\n%s\nResolve(): %v, name %q, want %d, %q", tc.reason, got, tc.input.Name, tc.wantErrors,
 					tc.name)
+			}
+		})
+	}
+}
+
+// TestMembers shows that with KopfRules, an operator pauses beside peers of its priority, and renews its record when
+// Kopf does.
+func TestMembers(t *testing.T) {
+	for name, rules := range map[string]bool{"Ours": false, "KopfRules": true} {
+		t.Run(name, func(t *testing.T) {
+			p := defaults.Peering{Name: "p", Identity: "me", Priority: 1, KopfRules: rules}
+			got := p.AsMember()
+			if jitter := got.Jitter != nil; jitter != rules {
+				t.Errorf("the member renews its record when Kopf does: %t, want %t", jitter, rules)
+			}
+			got.Jitter = nil
+			want := peering.Member{
+				Self: peering.Self{Identity: "me", Priority: 1, Elects: !rules}, Name: "p", KopfRules: rules,
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("AsMember(): -want, +got:\n%s", d)
 			}
 		})
 	}

@@ -5,7 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -63,6 +65,38 @@ func TestLatestState(t *testing.T) {
 			}
 		}
 		close(ask)
+	})
+}
+
+// TestLatestStateOfEvents shows that a running event handler reads the latest state of its object, through the cache of
+// the kind.
+func TestLatestStateOfEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newKindFixture(t)
+		var seen []string
+		s.addHandler(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
+			if c.Cause.EventType != "ADDED" {
+				return nil
+			}
+			known := &unstructured.Unstructured{Object: c.Cause.Body()}
+			key := types.NamespacedName{Namespace: known.GetNamespace(), Name: known.GetName()}
+			for range 3 {
+				seen = append(seen, labelOf(c.LatestState.Latest(key, known.GetUID())))
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		s.run()
+		s.create("a", "x")
+		for _, label := range []string{"1", "2"} {
+			time.Sleep(4 * time.Second)
+			s.edit("a", "x", `{"metadata":{"labels":{"l":"`+label+`"}}}`)
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]string{"", "1", "2"}, seen); d != "" {
+			t.Errorf("the labels that the handler reads: -want, +got:\n%s", d)
+		}
 	})
 }
 
