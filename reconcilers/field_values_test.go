@@ -82,11 +82,3 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 		})
 	}
 }
-
-// first drops all lines but the first ones, and returns these.
-func (j *journal) first(n int) string {
-	j.mu.Lock()
-	j.lines = j.lines[:min(n, len(j.lines))]
-	j.mu.Unlock()
-	return j.String()
-}

@@ -92,10 +92,10 @@ func TestPermissionAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		gate.AllowWritesUntil(time.Now().Add(time.Second))
-		permission, entered := gate.WritePermission(), gate.Enter() && gate.Enter()
+		permission, entered, enteredAgain := gate.WritePermission(), gate.Enter(), gate.Enter()
 		time.Sleep(time.Second) // no other goroutine has run since
 		gate.AllowWritesUntil(time.Now().Add(time.Hour))
-		if !entered || permission.Err() == nil || gate.Open() || gate.Enter() {
+		if !entered || !enteredAgain || permission.Err() == nil || gate.Open() || gate.Enter() {
 			t.Errorf("the former attempts must end: open %t", gate.Open())
 		}
 		if gate.WritePermission().Err() == nil {

@@ -84,7 +84,7 @@ func run(command []string, gates, audit string, stdout io.Writer) (code int, err
 	}
 	programs := os.Getenv("KUBEBUILDER_ASSETS")
 	if len(command) == 0 {
-		fmt.Fprintf(stdout, "export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig, programs)
+		_, _ = fmt.Fprintf(stdout, "export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig, programs)
 		<-signals
 		return 0, nil
 	}

@@ -115,7 +115,7 @@ func fill(ctx context.Context, folder string, want []string, fetch source) error
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(incoming)
+	defer func() { _ = os.RemoveAll(incoming) }()
 	failures := []error{fetch(ctx, want, incoming)}
 	for _, name := range want {
 		if len(missing(incoming, []string{name})) == 0 {
