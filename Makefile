@@ -355,7 +355,7 @@ mutants: BASE := $(or $(SINCE),$(BASE))
 mutants: ## Change the code of PACKAGES, or only lines changed SINCE a branch, and list what no test notices.
 	$(call say,small changes of the code$(comma) tried with TESTS=$(TESTS): all that import a package$(comma) own$(comma) or packages)
 	@$(if $(SINCE),$(FIND_BASE); )nice -n 10 $(GO) run ./test/mutants -tests '$(TESTS)' $(if $(SINCE),-since "$$base" -for '$(FOR)') \
-		$(if $(filter ./...,$(PACKAGES)),./storage/... ./reconcilers/...,$(PACKAGES))
+		$(if $(filter ./...,$(PACKAGES)),./internal/... ./storage/... ./reconcilers/...,$(PACKAGES))
 
 # What "make figures" measures.
 FIGURE_children    = ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
@@ -364,7 +364,7 @@ FIGURE_coverage    = mkdir -p bin; $(GO) test -coverprofile=bin/cover.out $$($(G
 	$(GO) tool cover -html=bin/cover.out -o bin/cover.html; $(GO) tool cover -func=bin/cover.out | tail -n 1
 FIGURE_deafness    = DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
 FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
-FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
+FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/internal/background
 FIGURE_sharding    = $(GO) build -o bin/sharding ./test/yardstick/sharding; \
 	assets=$$($(ASSETS)); KUBEBUILDER_ASSETS="$$assets" exec bin/sharding
 FIGURE_shards      = GOGC=800 SHARDS_DAY=1 $(GO) test -count=1 -v -run '^TestSimulatedReplicas$$' -timeout 15m ./peering/sharding

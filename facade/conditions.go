@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
+	"github.com/kopf-runtime/kopf-runtime/internal/conditions"
 )
 
 // Conditions maintains the conditions Ready, Reconciling and Stalled, and status.observedGeneration, of the selected

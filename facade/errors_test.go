@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 )
 
 // TestTemporaryAndPermanentErrors shows that temporary and permanent errors decide about retries, also if they are

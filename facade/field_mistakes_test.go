@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 )
 
 // TestFieldMistakes shows that invalid fields, values, labels and annotations are errors with file and line.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // Lifecycle selects the due handlers that run in one pass, and their order. Kopf: kopf.lifecycles.

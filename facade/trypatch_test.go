@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/internal/patching"
 )
 
 var errTried = errors.New("tried in vain")

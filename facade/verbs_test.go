@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/cause"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestVerbsFillHandlers shows the description of a handler that each verb registers.

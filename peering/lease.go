@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 )
 
 // The intervals are derived from the defaults of controller-runtime, because a manager does not expose its configured

@@ -6,7 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 )
 
 // wasLogged stores the state of a matter, and reports whether it was the same before. So each state is logged once, and

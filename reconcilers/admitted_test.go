@@ -9,9 +9,9 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/internal/cause"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // TestAdmittedNamespaces shows that of the matching namespaces, only the admitted ones are served, as soon as they are

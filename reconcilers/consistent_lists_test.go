@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // listRecorder is a connection that records how the objects of a resource are listed: as a stream or as a list.

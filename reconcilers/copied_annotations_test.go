@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/internal/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
 // copyForAMinute merges the annotations of the config map into the secret for a minute, like another controller.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // Gate pauses an operator, for example while a peer of a higher priority is active. Nil and the zero value are open. If

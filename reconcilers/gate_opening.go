@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
 // opening is one period in which the gate is open. Controllers of an ended period may not have noticed its end when the

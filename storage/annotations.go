@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/internal/jsontext"
 )
 
 // AnnotationsOf returns the annotations of a body. The result is shared with the body and must not be modified. It is

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // errKilled is the error of an operator that was killed.

@@ -16,7 +16,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/standstill"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // Runner is an operator that runs beside a test: in this process, by [Start], or as a separate process, by

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // TestDroppedNamespaceInPause shows that an operator that is paused in all of its namespaces stays paused as a whole

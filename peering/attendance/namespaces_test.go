@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // testNamespaceGate is the gate of one namespace.

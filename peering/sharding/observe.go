@@ -3,7 +3,7 @@ package sharding
 import (
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 )
 
 // observe stores the answer of a list. Gates of ranges that are not held any more close at once, and those that had to

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 )
 
 // Range is one of Count equal parts of the hash of uids. The zero value has all objects.

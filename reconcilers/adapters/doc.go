@@ -8,6 +8,6 @@
 // filtering, continuing from the stored progress, limits, logging, metrics, error classes, recovery. The same chain
 // also answers whether the function would be called, so calls and decisions cannot differ.
 //
-// Adapters never write to the API server. The attempt and the rules of outcomes are in reconcilers/execution. Packages
+// Adapters never write to the API server. The attempt and the rules of outcomes are in internal/execution. Packages
 // changes, events, background and indexes call the Reconcilers.
 package adapters

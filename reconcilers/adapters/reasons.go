@@ -1,8 +1,8 @@
 package adapters
 
 import (
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/cause"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 )
 
 // reasonAdapter lists the adapter that selects the handlers of one reason, for the causes that fit.

@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 )
 
 // requestAdapter selects admission handlers for a request, by the id in its URL, its operation and its subresource. It

@@ -3,7 +3,7 @@ package changes
 import (
 	"maps"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 

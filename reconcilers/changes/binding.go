@@ -3,9 +3,9 @@ package changes
 import (
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/internal/keys"
+	"github.com/kopf-runtime/kopf-runtime/internal/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // bindMemory adds the UID of the object to the patch: memory that is copied to another object is recognized by it.

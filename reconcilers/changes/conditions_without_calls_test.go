@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestConditionsWithoutCalls shows which conditions are written by passes that call no handler: other clients may have

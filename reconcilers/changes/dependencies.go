@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // dependencies holds the order between the sub-handlers of one run. All ids are relative to the parent.

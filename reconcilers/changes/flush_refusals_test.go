@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // flushing patches spec.id, flushes, and stores the error of the flush and the value that the object has then.

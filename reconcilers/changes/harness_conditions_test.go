@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/conditions"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // acceptance is the state of a kind that accepts conditions until a test or a lasting refusal closes it.

@@ -3,9 +3,9 @@ package changes_test
 import (
 	"testing"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/compacttest"
 )

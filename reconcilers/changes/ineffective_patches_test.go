@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestPatchesWithoutEffect shows that a patch that removes a field with a default is logged once for its handler.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestLeaks shows that goroutines that outlive their handler do no harm.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // TestMalformed shows that malformed memory blocks an object, but not its deletion (deviation D-malformed).

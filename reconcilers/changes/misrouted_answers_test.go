@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/internal/patching"
 )
 
 // misroutedConnection is a connection that returns answers about another object to writes while it is broken.

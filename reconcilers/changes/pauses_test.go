@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // resumeAfterPause returns the same operator after a pause of a minute, with its memory of the object.

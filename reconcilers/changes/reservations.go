@@ -6,7 +6,7 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 )
 
 // reserveForNew reserves room for new sub-handlers in the order of declaration. It logs how many do not fit.

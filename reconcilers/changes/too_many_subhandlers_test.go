@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestTooManySubHandlers shows the handling of more sub-handlers than an object has room for (deviation D-bounds).

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestTransforms shows that closures run again on a newer state of the object.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+	"github.com/kopf-runtime/kopf-runtime/internal/transport"
 )
 
 // WatchedScope is one resource, in one namespace or in all, that is listed and watched. A nil Scope ignores all

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/conditions"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/internal/patching"
 )
 
 // A refused write is retried after firstSaveDelay, which doubles with each attempt up to maxSaveDelay. The API server

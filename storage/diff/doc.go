@@ -5,5 +5,5 @@
 // definition of equality. It does not depend on Kubernetes. It never modifies its inputs; items share values with them.
 //
 // JSON values are nil, bool, int64, float64, string, []any and map[string]any, as in apimachinery's unstructured
-// objects. Package storage/diffbase builds the essences that are compared; reconcilers/cause decides by the diff.
+// objects. Package storage/diffbase builds the essences that are compared; internal/cause decides by the diff.
 package diff

@@ -6,6 +6,6 @@
 // several storages. Essences equal Kopf's in every key, because any difference would be handled as a change. The
 // package makes no requests, never modifies an object or an essence, and does not depend on handlers or their progress.
 //
-// Package storage/progress removes its own annotations from essences; storage/diff compares essences; reconcilers/cause
+// Package storage/progress removes its own annotations from essences; storage/diff compares essences; internal/cause
 // decides by the differences.
 package diffbase

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // lastAppliedKey is the annotation in which kubectl stores the applied configuration. It is ignored, because each of

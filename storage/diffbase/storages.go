@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/asciijson"
+	"github.com/kopf-runtime/kopf-runtime/internal/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage"
-	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // Annotations stores the essence in an annotation, as JSON in ASCII with a newline at the end. The zero value is Kopf's

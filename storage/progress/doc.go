@@ -7,6 +7,6 @@
 // because records outlive the processes that wrote them. The package makes no requests, does not read the clock, and
 // never modifies an object or an essence; changes go to a merge-patch.
 //
-// Package storage/diffbase builds the essences that are cleared here; reconcilers/execution converts between records
+// Package storage/diffbase builds the essences that are cleared here; internal/execution converts between records
 // and the states of handlers.
 package progress

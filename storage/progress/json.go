@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage"
-	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 )
 
 // JSONFields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // Annotations stores each record in an annotation, "<prefix>/<id>" as described at [keys.AnnotationKeys], as JSON in

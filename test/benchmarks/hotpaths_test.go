@@ -23,17 +23,17 @@ var hotPaths = map[string][]string{
 		"storage/progress.BenchmarkClear",
 	},
 	"differences": {"storage/diff.BenchmarkCompute", "storage/diff.BenchmarkReduce"},
-	"causes":      {"reconcilers/cause.BenchmarkDetect"},
-	"filters":     {"reconcilers/handlers.BenchmarkPrematch", "reconcilers/adapters.BenchmarkInterestInAndSelect"},
+	"causes":      {"internal/cause.BenchmarkDetect"},
+	"filters":     {"internal/handlers.BenchmarkPrematch", "reconcilers/adapters.BenchmarkInterestInAndSelect"},
 	"caches": {
-		"reconcilers/compact.BenchmarkNew", "reconcilers/compact.BenchmarkObject",
-		"reconcilers/compact.BenchmarkMessage",
+		"internal/compact.BenchmarkNew", "internal/compact.BenchmarkObject",
+		"internal/compact.BenchmarkMessage",
 	},
 	"decoding": {"facade/internal/codec.BenchmarkCodec"},
 	"records":  {"storage/progress.BenchmarkFetch", "storage/progress.BenchmarkStore"},
 	"patches": {
-		"reconcilers/patching.BenchmarkMergeDiff", "reconcilers/patching.BenchmarkPatch",
-		"reconcilers/patching.BenchmarkApplyTo", "reconcilers/patching.BenchmarkAdmissionOps",
+		"internal/patching.BenchmarkMergeDiff", "internal/patching.BenchmarkPatch",
+		"internal/patching.BenchmarkApplyTo", "internal/patching.BenchmarkAdmissionOps",
 	},
 	"passes": {"reconcilers/changes.BenchmarkPass", "reconcilers/internal/controller.BenchmarkPassAtRest"},
 }

@@ -44,7 +44,7 @@ func TestCreation(t *testing.T) {
 		t.Errorf("the way of one created object has changed; go test ./test/calltrace -update writes it down "+
 			"(-want, +got):\n%s", d)
 	}
-	if files := is.Files("reconcilers"); files > maxFiles {
+	if files := is.EngineFiles(); files > maxFiles {
 		t.Errorf("one created object passes through %d files of the engine, more than %d", files, maxFiles)
 	}
 	tour, err := os.ReadFile("../../reconcilers/doc.go")

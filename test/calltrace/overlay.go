@@ -14,7 +14,7 @@ import (
 )
 
 // productFolders are the folders whose functions get a probe.
-var productFolders = []string{"facade", "peering", "reconcilers", "storage", "webhooks"}
+var productFolders = []string{"facade", "internal", "peering", "reconcilers", "storage", "webhooks"}
 
 const probePackage = "github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
 

@@ -40,7 +40,7 @@ func TestLayersOfThePage(t *testing.T) {
 }
 
 // packageName matches a package in the text of a page.
-var packageName = regexp.MustCompile("`((?:facade|peering|reconcilers|storage|webhooks)/[a-z/]+)`")
+var packageName = regexp.MustCompile("`((?:facade|internal|peering|reconcilers|storage|webhooks)/[a-z/]+)`")
 
 // TestPackagesOfThePages checks that the packages exist that docs/architecture.md and its diagrams name.
 func TestPackagesOfThePages(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPackagesOfThePages(t *testing.T) {
 	for _, found := range packageName.FindAllStringSubmatch(read(t, "docs/architecture.md"), -1) {
 		names[found[1]] = true
 	}
-	diagram := regexp.MustCompile(`(?:facade|peering|reconcilers|storage|webhooks)/[a-z/]+`)
+	diagram := regexp.MustCompile(`(?:facade|internal|peering|reconcilers|storage|webhooks)/[a-z/]+`)
 	for _, file := range []string{"architecture", "gate", "layers"} {
 		for _, found := range diagram.FindAllString(read(t, "docs/diagrams/"+file+".d2"), -1) {
 			names[found] = true

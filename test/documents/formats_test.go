@@ -116,7 +116,7 @@ func isFormat(known []string, name string, ids []string) bool {
 
 // TestKeysOfFormats checks that docs/formats.md has each key that the framework reserves, and no others.
 func TestKeysOfFormats(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), root+"/storage/keys/keys.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), root+"/internal/keys/keys.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestKeysOfFormats(t *testing.T) {
 	slices.Sort(reserved)
 	slices.Sort(documented)
 	if d := cmp.Diff(reserved, slices.Compact(documented)); d != "" {
-		t.Errorf("the keys in docs/formats.md differ from storage/keys (-keys, +document):\n%s", d)
+		t.Errorf("the keys in docs/formats.md differ from internal/keys (-keys, +document):\n%s", d)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 )
 
 // reference matches a page of docs in code, messages and manifests, with the address or path before it.
@@ -18,7 +18,7 @@ var manualConstant = regexp.MustCompile(`Base \+ "([^"]+)"`)
 
 // References are the pages and anchors that a file of sources refers to, as paths from the root of the repository.
 func References(name, text string) (targets []string) {
-	if name == "reconcilers/logging/manual.go" {
+	if name == "internal/logging/manual.go" {
 		for _, found := range manualConstant.FindAllStringSubmatch(text, -1) {
 			targets = append(targets, "docs/"+found[1])
 		}
@@ -46,7 +46,7 @@ func CheckReferences(sources fs.FS, name, text string) (problems []error) {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	isSource := path.Ext(name) == ".go" && path.Dir(name) != "reconcilers/logging"
+	isSource := path.Ext(name) == ".go" && path.Dir(name) != "internal/logging"
 	if isSource && strings.Contains(text, logging.ManualBase) {
 		problems = append(problems, fmt.Errorf("%s: take the address of the page from package logging", name))
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
@@ -51,7 +51,7 @@ func TestReferences(t *testing.T) {
 		found := documents.References(name, text)
 		references += len(found)
 		addresses += strings.Count(text, logging.ManualBase)
-		if name == "reconcilers/logging/manual.go" {
+		if name == "internal/logging/manual.go" {
 			addresses += len(found)
 		}
 		for _, problem := range documents.CheckReferences(sources, name, text) {
@@ -78,7 +78,7 @@ func TestReferencesThatAreWrong(t *testing.T) {
 			"the base stands in one place", "a.go", `"` + logging.ManualBase + `a.md#here"`,
 			[]string{"docs/a.md#here"}, 1,
 		},
-		"a constant": {"an address without a heading breaks a message", "reconcilers/logging/manual.go",
+		"a constant": {"an address without a heading breaks a message", "internal/logging/manual.go",
 			`A = Base + "a.md#gone"`, []string{"docs/a.md#gone"}, 1},
 		"another site": {"only our pages are here", "a.go", "https://example.org/docs/c.md", nil, 0},
 		"a page":       {"comments refer to pages", "a.go", "see ../docs/a.md", []string{"docs/a.md"}, 0},

@@ -8,7 +8,7 @@ import (
 )
 
 // GuardedFunc is one function of a product that enters users' code, and so guards against panics by package
-// reconcilers/panics. All other functions rely on the doors.
+// internal/panics. All other functions rely on the doors.
 type GuardedFunc struct {
 	// File and Func are where it is, as in "Type.Method".
 	File, Func string
@@ -25,24 +25,24 @@ var GuardedFuncs = []GuardedFunc{
 		"reconcilers/adapters.TestWholeChain"},
 	{"reconcilers/adapters/logging.go", "containPanics", "the logger, for the lines of an attempt",
 		"reconcilers/adapters.TestAttemptsOutliveLogging"},
-	{"reconcilers/execution/outcome.go", "ContainPanic",
+	{"internal/execution/outcome.go", "ContainPanic",
 		"methods of errors: RetryAfter, Permanent, Undecodable, Status",
 		"reconcilers/adapters.TestErrorsThatPanic"},
-	{"reconcilers/execution/pick_function.go", "pickByFunction", "lifecycles: Settings.Execution.Lifecycle",
-		"reconcilers/execution.TestPickByFunction"},
-	{"reconcilers/handlers/criteria.go", "Handler.CallCriterion", "filters, also of children, and patterns of values",
-		"reconcilers/handlers.TestPrematch"},
-	{"reconcilers/patching/patch.go", "ContainPanics", "functions of Patch, when they are applied for a write",
-		"reconcilers/patching.TestContainedFunctions"},
+	{"internal/execution/pick_function.go", "pickByFunction", "lifecycles: Settings.Execution.Lifecycle",
+		"internal/execution.TestPickByFunction"},
+	{"internal/handlers/criteria.go", "Handler.CallCriterion", "filters, also of children, and patterns of values",
+		"internal/handlers.TestPrematch"},
+	{"internal/patching/patch.go", "ContainPanics", "functions of Patch, when they are applied for a write",
+		"internal/patching.TestContainedFunctions"},
 	{"reconcilers/owned/waits.go", "pendingWait.evaluateCondition", "conditions of WaitFor",
 		"reconcilers/owned.TestPanicOfAWait"},
-	{"reconcilers/cause/cause.go", "Lens.withoutProgress", "Clear of progress storages",
+	{"internal/cause/cause.go", "Lens.withoutProgress", "Clear of progress storages",
 		"reconcilers/changes.TestStoragesThatPanic"},
-	{"reconcilers/storages/isolation.go", "containPanic", "methods of storages that return an error",
-		"reconcilers/storages.TestStoragesThatPanicChangeNothing"},
-	{"reconcilers/storages/isolation.go", "ProbeProgress", "Purge of progress storages, at the set-up",
-		"reconcilers/storages.TestProbeOfAStorageThatPanics"},
-	{"reconcilers/execution/state.go", "purgeRecord", "Purge of progress storages",
+	{"internal/storages/isolation.go", "containPanic", "methods of storages that return an error",
+		"internal/storages.TestStoragesThatPanicChangeNothing"},
+	{"internal/storages/isolation.go", "ProbeProgress", "Purge of progress storages, at the set-up",
+		"internal/storages.TestProbeOfAStorageThatPanics"},
+	{"internal/execution/state.go", "purgeRecord", "Purge of progress storages",
 		"reconcilers/changes.TestStoragesThatPanic"},
 	{"facade/internal/draining/traces.go", "Drain.tracesOf", "methods of storages, in the command drain",
 		"facade.TestDrainWithAStorageThatPanics"},
@@ -78,7 +78,7 @@ var GuardedFuncs = []GuardedFunc{
 }
 
 // guardPackage is the package of the guards, and guards are its functions that are guards.
-const guardPackage = "reconcilers/panics"
+const guardPackage = "internal/panics"
 
 var guardFuncs = []string{"Contain", "TextOf"}
 

@@ -14,7 +14,7 @@ const unlistedMessage = " guards against panics, but is not a door of test/layer
 
 func TestGuards(t *testing.T) {
 	const guard = "package p\n\nfunc (*T[K]) Call() { func() { _ = panics.Contain(nil) }() }\n"
-	plan := layers.Plan{{Dir: "p"}, {Dir: "kit", IsTestKit: true}, {Dir: "reconcilers/panics"}}
+	plan := layers.Plan{{Dir: "p"}, {Dir: "kit", IsTestKit: true}, {Dir: "internal/panics"}}
 	door := layers.GuardedFunc{File: "p/p.go", Func: "T.Call", UserCode: "handlers", Test: "p.TestCall"}
 	test := "package p_test\n\nfunc TestCall() { recover() }\n"
 	cases := map[string]struct {
@@ -50,9 +50,9 @@ func TestGuards(t *testing.T) {
 		"Others": {
 			reason: "the mechanism itself, kits, and the other functions of package panics are free",
 			files: map[string]string{
-				"reconcilers/panics/a.go": "package panics\n\nfunc f() { recover() }\n",
-				"kit/a.go":                "package kit\n\nfunc f() { recover() }\n",
-				"p/p.go":                  "package p\n\nfunc f() { panics.Stack(nil) }\n",
+				"internal/panics/a.go": "package panics\n\nfunc f() { recover() }\n",
+				"kit/a.go":             "package kit\n\nfunc f() { recover() }\n",
+				"p/p.go":               "package p\n\nfunc f() { panics.Stack(nil) }\n",
 			},
 		},
 	}

@@ -18,9 +18,9 @@ type RestrictedType struct {
 
 // RestrictedFamily is the purpose of a handler: only its adapters may decide by it.
 var RestrictedFamily = RestrictedType{
-	Dir: "reconcilers/handlers", Type: "Family",
+	Dir: "internal/handlers", Type: "Family",
 	AllowedPaths: []string{
-		"reconcilers/handlers", "reconcilers/adapters",
+		"internal/handlers", "reconcilers/adapters",
 		// The registration of handlers.
 		"facade/admission_verbs.go", "facade/background.go", "facade/watch_events.go", "facade/index.go",
 		"facade/subs.go", "facade/verbs.go", "facade/activities.go",

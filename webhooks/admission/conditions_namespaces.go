@@ -3,7 +3,7 @@ package admission
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 )
 
 // namespaceCondition returns a condition that is true for objects in the namespaces of the scope, and for all

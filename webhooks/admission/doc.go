@@ -8,6 +8,6 @@
 //
 // The parts are in the other packages of webhooks: review answers requests, internal/server serves HTTP, configurations
 // writes the entries, certificates and tunnels provide TLS and the address. This package never decides about a request.
-// Package reconcilers/handlers describes filters, and package facade fills in the options and adds the Admission to
+// Package internal/handlers describes filters, and package facade fills in the options and adds the Admission to
 // the manager.
 package admission

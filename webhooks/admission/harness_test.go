@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
 )
 
 // resources contains the resources of the handlers. Values are not changed after a scan, so they are shared without a

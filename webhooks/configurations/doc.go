@@ -9,6 +9,6 @@
 // printing.
 //
 // The package decides which requests the API server sends, but not how they are answered: it has no functions of
-// handlers. The address of the server comes from the caller. Package reconcilers/discovery provides the resources of
+// handlers. The address of the server comes from the caller. Package internal/discovery provides the resources of
 // the rules, and webhooks/internal/server serves the paths of the entries.
 package configurations

@@ -8,5 +8,5 @@
 //
 // The package has no HTTP server and no connection to the cluster, and it does not modify the object under review.
 // Package webhooks/internal/server receives the requests, reconcilers/adapters calls the handlers, and
-// reconcilers/patching computes the patch.
+// internal/patching computes the patch.
 package review

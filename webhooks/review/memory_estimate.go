@@ -3,7 +3,7 @@ package review
 import (
 	"bytes"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/internal/jsontext"
 )
 
 // The approximate memory of parts of a JSON text as Go values, in bytes.

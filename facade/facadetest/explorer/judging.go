@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // judgeAll adds the violations that only the complete run shows. The argument uncut is nil for the uncut run itself.

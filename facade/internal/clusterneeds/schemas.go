@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/conditions"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // schemaCheck compares what the operator writes to objects of one kind with the schema of the kind.

@@ -8,5 +8,5 @@
 // planning and draining. Each command runs once, so nothing is cached, and a request that has no effect is an error
 // that says why. [WriteJSON] and [OneLine] are for their reports.
 //
-// Package commandline has the flags. The engine acts on the annotations of objects: see package storage/controls.
+// Package commandline has the flags. The engine acts on the annotations of objects: see package internal/controls.
 package clusterops

@@ -3,7 +3,7 @@ package codec
 import (
 	"runtime"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/internal/panics"
 )
 
 // Call calls a user's function that changes an object, and converts a panic into an error.

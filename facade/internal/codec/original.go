@@ -3,7 +3,7 @@ package codec
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/internal/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
-	"github.com/kopf-runtime/kopf-runtime/storage/controls"
+	"github.com/kopf-runtime/kopf-runtime/internal/controls"
 )
 
 // objectCommand is the common part of the commands that control the handling of one object.

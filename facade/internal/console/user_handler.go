@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/internal/panics"
 )
 
 // userHandler passes records to a handler of the program. Panics and errors of that handler do not reach the code that

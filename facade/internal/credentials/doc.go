@@ -9,5 +9,5 @@
 //
 // It repeats requests for no other reason. If a project makes its own manager, none of this is used. Package serving
 // makes a manager with the connection, and package facade calls the login handlers. The durations of requests belong to
-// package reconcilers/internal/transport.
+// package internal/transport.
 package credentials

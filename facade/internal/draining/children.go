@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage"
-	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // parentLabel returns the label of all children.

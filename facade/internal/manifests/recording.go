@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 )
 
 // auditEvent is a line of an audit log of Kubernetes: the fields that permissions depend on.

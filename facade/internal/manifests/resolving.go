@@ -9,7 +9,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
 )
 
 // Resolve returns the needs of an operator, and the resources by which they were resolved: those of the CRDs and of

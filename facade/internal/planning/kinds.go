@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterneeds"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
 )
 
 // definitions is the kind of custom resource definitions.

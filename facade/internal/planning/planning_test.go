@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
 )
 
 const dump = `apiVersion: v1

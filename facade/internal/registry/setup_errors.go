@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 )
 
 // registeringPrefixes contains the prefixes of the names of all functions that register handlers: of this package, of

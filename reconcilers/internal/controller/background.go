@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 var _ background.Service = (*Controller)(nil)

@@ -3,7 +3,7 @@ package controller
 import (
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/memory"
 )
 
 // BenchmarkPassAtRest measures a pass that has nothing to do, including its event: the most frequent case. With

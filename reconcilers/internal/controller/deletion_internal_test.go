@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/cause"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 )
 
 // TestPassOverDeletedObject shows that an object is neither handled nor remembered after its end, at whatever point

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+	"github.com/kopf-runtime/kopf-runtime/internal/transport"
 )
 
 // reachability tracks whether the objects of one scope can be listed and watched, so that each failure is logged once.

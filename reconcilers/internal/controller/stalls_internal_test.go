@@ -10,7 +10,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 

@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/logging"
+	"github.com/kopf-runtime/kopf-runtime/internal/panics"
+	"github.com/kopf-runtime/kopf-runtime/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // maxPausedRetryDelay is the longest delay between two attempts to write during a pause. Running work has little time

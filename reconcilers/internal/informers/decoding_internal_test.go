@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	restwatch "k8s.io/client-go/rest/watch"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+	"github.com/kopf-runtime/kopf-runtime/internal/compact"
+	"github.com/kopf-runtime/kopf-runtime/internal/transport"
 )
 
 // decodedLine returns the output of the decoder in one line.

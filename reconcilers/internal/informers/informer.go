@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/compact"
+	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/patching"
+	"github.com/kopf-runtime/kopf-runtime/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // baseResyncPeriod is the period after which an informer reports all objects again, as in controller-runtime. Each

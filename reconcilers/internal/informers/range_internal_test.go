@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/compact"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
 // TestWatchOfRange shows what an informer gets of the events of all objects: a bookmark for each event outside of its

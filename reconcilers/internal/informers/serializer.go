@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+	"github.com/kopf-runtime/kopf-runtime/internal/transport"
 )
 
 var errEncodingUnsupported = errors.New("an informer sends nothing")

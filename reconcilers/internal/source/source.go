@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/internal/compact"
 )
 
 // Request asks for one pass over an object; or, with the id of a timer, for one tick of that timer.

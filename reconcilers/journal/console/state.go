@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 

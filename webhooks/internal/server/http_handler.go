@@ -11,7 +11,7 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/internal/panics"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
