@@ -18,11 +18,10 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/activities"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 )
 
 // Main runs the operator as the program until SIGTERM or Ctrl-C, and exits. A second signal ends it at once. The code
@@ -181,5 +180,5 @@ func (op *Operator) ConsoleHandler() http.Handler {
 	if !op.isValid() {
 		return http.NotFoundHandler()
 	}
-	return console.New(op.keepJournal(), op.coordination.KnownPeers)
+	return inspection.NewConsole(op.keepJournal(), op.coordination.KnownPeers)
 }

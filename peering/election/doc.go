@@ -7,5 +7,5 @@
 // follows the own renewals, a new holder waits for a former one that may not have noticed, and the Lease is released
 // only by an operator that is idle. If a peering object decides who acts, the Lease is released.
 //
-// Package attendance has the peering objects, and package peering the gate. The facade decides whether to elect.
+// Package peering has the peering objects and the gate. The facade decides whether to elect.
 package election

@@ -22,7 +22,8 @@ func TestDeviations(t *testing.T) {
 		t.Fatalf("docs/deviations.md: %v", err)
 	}
 	marks, err := documents.FindMarks(
-		os.DirFS(root), "facade", "internal", "peering", "reconcilers", "storage", "test/e2e", "test/interop", "webhooks",
+		os.DirFS(root), "facade", "internal", "peering", "reconcilers", "storage", "test/e2e", "test/interop",
+		"webhooks",
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,9 @@ const (
 )
 
 func TestLogMessages(t *testing.T) {
-	all, err := documents.Messages(os.DirFS(root), "facade", "internal", "peering", "reconcilers", "storage", "webhooks")
+	all, err := documents.Messages(
+		os.DirFS(root), "facade", "internal", "peering", "reconcilers", "storage", "webhooks",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

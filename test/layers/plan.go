@@ -77,7 +77,7 @@ var RepositoryPlan = Plan{
 
 	{Dir: "internal/controls", Layer: 3, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
 		"k8s.io/apimachinery/pkg/util/json")},
-	{Dir: "peering", Layer: 3, Exports: 27},
+	{Dir: "peering", Layer: 3, Exports: 31},
 	{Dir: "test/vectors/progresstest", Layer: 3, IsTestKit: true},
 	{Dir: "internal/cause", Layer: 3},
 	{Dir: "internal/conditions", Layer: 3,
@@ -97,7 +97,6 @@ var RepositoryPlan = Plan{
 	{Dir: "test/vectors/diffbasetest", Layer: 4, IsTestKit: true},
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
-	{Dir: "peering/attendance", Layer: 4},
 	{Dir: "peering/election", Layer: 4},
 	{Dir: "peering/sharding", Layer: 4},
 	{Dir: "internal/handlers", Layer: 4, Exports: 36},
@@ -106,7 +105,6 @@ var RepositoryPlan = Plan{
 	{Dir: "facade/internal/clusterops", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 12},
 	{Dir: "facade/internal/draining", Layer: 10},
-	{Dir: "facade/internal/inspection", Layer: 10},
 	{Dir: "internal/execution", Layer: 5, Exports: 27},
 	{Dir: "test/vectors/declared", Layer: 5, IsTestKit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 5},
@@ -122,7 +120,7 @@ var RepositoryPlan = Plan{
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
 	{Dir: "test/kits/journaltest", Layer: 8, IsTestKit: true},
-	{Dir: "reconcilers/journal/console", Layer: 9},
+	{Dir: "internal/inspection", Layer: 9},
 	{Dir: "facade/internal/tracing", Layer: 6},
 	{Dir: "test/vectors/executiontest", Layer: 6, IsTestKit: true},
 

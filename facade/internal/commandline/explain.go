@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 )
 
 // runner is the command that runs the operator, with the values of its flags.

@@ -23,7 +23,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/internal/logging"
 	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -47,7 +46,7 @@ type Coordination struct {
 	lock *peering.Lock // nil unless the project has requested it
 	// currentAttendance and currentSharding are those of the last set-up or startup. Health checks read them
 	// concurrently.
-	currentAttendance atomic.Pointer[attendance.Attendance]
+	currentAttendance atomic.Pointer[peering.Attendance]
 	currentSharding   atomic.Pointer[sharding.Sharding]
 }
 
@@ -82,7 +81,7 @@ func (c *Coordination) PeeringLock(given defaults.Peering) resourcelock.Interfac
 func (c *Coordination) HasLock() bool { return c.lock != nil }
 
 // KnownPeers returns the known records of all operators in the peering, or nil before the first set-up.
-func (c *Coordination) KnownPeers() []attendance.Peer {
+func (c *Coordination) KnownPeers() []peering.Peer {
 	if present := c.currentAttendance.Load(); present != nil {
 		return present.KnownPeers()
 	}
@@ -218,7 +217,7 @@ func (c *Coordination) connectPeering(
 		member.Mandatory, member.Self.Identity = true, c.lock.Identity()
 		gate = append(gate, c.lock)
 	}
-	present, err := attendance.New(m.GetConfig(), m.GetHTTPClient(), member, gate)
+	present, err := peering.NewAttendance(m.GetConfig(), m.GetHTTPClient(), member, gate)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +263,7 @@ func (c *Coordination) connectPeering(
 
 // keepAttendance keeps the records of this process in the peering while the manager runs, whether or not the process
 // leads: the attendance decides that. The manager stops it after everything that needs leader election.
-func keepAttendance(present *attendance.Attendance, log logr.Logger) onEachReplica {
+func keepAttendance(present *peering.Attendance, log logr.Logger) onEachReplica {
 	return func(ctx context.Context) error {
 		present.Run(logf.IntoContext(ctx, log))
 		return nil

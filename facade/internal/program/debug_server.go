@@ -11,13 +11,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
 // StartLine returns the keys and values of the line that the operator logs when it starts.
@@ -58,14 +57,14 @@ func StartLine(
 
 // AddDebugServer adds the server of explanations to the manager, unless it is off.
 func AddDebugServer(
-	m ctrl.Manager, at serving.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
+	m ctrl.Manager, at serving.Inspection, j *journal.Journal, peers func() []peering.Peer, log logr.Logger,
 ) error {
 	if at.IsOff() {
 		return nil
 	}
 	parts := inspection.ExtraHandlers{Profiling: at.Profiling}
 	if at.Console {
-		parts.Console = console.New(j, peers)
+		parts.Console = inspection.NewConsole(j, peers)
 	}
 	handler := inspection.NewHandler(j, parts)
 	return m.Add(onEachReplica(func(ctx context.Context) error { return serveDebugging(ctx, at, handler, log) }))
@@ -91,7 +90,7 @@ func serveDebugging(ctx context.Context, at serving.Inspection, handler http.Han
 		defer server.Close()
 		log.Info("Serving explanations; see the command explain", "address", server.Address())
 		if at.Console {
-			log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
+			log.Info("Serving the console", "url", "http://"+server.Address()+inspection.ConsolePath)
 		}
 		if at.Profiling {
 			log.Info("Serving profiles", "url", "http://"+server.Address()+inspection.ProfilesPath)

@@ -14,7 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -67,7 +66,7 @@ func (c *Coordination) leaseOf(by CoordinationSettings) types.NamespacedName {
 // without peers.
 func (c *Coordination) addElection(
 	m ctrl.Manager, options *reconcilers.Options, gate *peering.CombinedGate, by CoordinationSettings,
-	present *attendance.Attendance, peers *peersGate,
+	present *peering.Attendance, peers *peersGate,
 ) error {
 	o := election.Options{
 		Lease: c.leaseOf(by), Identity: c.processIdentity(),

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/execution"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 	"github.com/kopf-runtime/kopf-runtime/test/browser"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
@@ -106,8 +106,8 @@ func newEmptyHarness(t *testing.T) *harness {
 	w.journal.SetLive(w.operator)
 	w.operator.SetState(w.standing())
 	busy := 1
-	w.page = console.New(w.journal, func() []attendance.Peer {
-		return []attendance.Peer{
+	w.page = inspection.NewConsole(w.journal, func() []peering.Peer {
+		return []peering.Peer{
 			{Identity: "me@laptop", IsOwn: true, Priority: 0, LastSeen: virtualStart,
 				Until:   virtualStart.Add(time.Minute),
 				Runtime: "kopf-runtime", Busy: &busy},
@@ -131,7 +131,7 @@ func (w *harness) serve(t *testing.T, address string) {
 	_ = server.Listener.Close()
 	server.Listener = listener
 	server.Start()
-	w.server, w.url = server, server.URL+console.Path
+	w.server, w.url = server, server.URL+inspection.ConsolePath
 }
 
 // end ends the server as the exit of an operator does: with all streams.

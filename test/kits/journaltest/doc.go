@@ -3,5 +3,5 @@
 // an object as lines.
 //
 // No product code imports it. It is used by the tests of the packages that write to a journal, and by the tests of
-// package console, also in a browser.
+// package inspection, also in a browser.
 package journaltest

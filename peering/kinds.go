@@ -1,4 +1,4 @@
-package attendance
+package peering
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package attendance
+package peering
 
 import (
 	"cmp"
@@ -18,7 +18,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/logging"
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // The intervals trade the load on the API server for the delay until a new kind of peering objects is used.
@@ -36,8 +35,8 @@ const (
 // Attendance is the presence of one operator in all of its peering objects. Its set-up methods must be called before
 // [Attendance.Run]; [Attendance.CheckReady] and [Attendance.KnownPeers] may be called at any time.
 type Attendance struct {
-	member            peering.Member
-	gate              *peering.CombinedGate
+	member            Member
+	gate              *CombinedGate
 	namespaces        *namespaceGates              // nil unless each namespace has a gate
 	scope             PeeringScope                 // the namespaces to join; by default, the ClusterKopfPeering
 	identify          func(context.Context) string // for a member without an identity; may be nil
@@ -59,15 +58,15 @@ type Attendance struct {
 	answers            chan struct{}   // has an item after a place has answered
 }
 
-// New returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the operator
-// may act.
+// NewAttendance returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the
+// operator may act.
 //
 // # Errors
 //
 // It returns an error if a client cannot be made. It makes no requests.
-func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.WriteGate) (*Attendance, error) {
+func NewAttendance(config *rest.Config, http *http.Client, member Member, gate WriteGate) (*Attendance, error) {
 	a := &Attendance{
-		member: member, gate: peering.ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
+		member: member, gate: ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
 		scope: cluster{}, answers: make(chan struct{}, 1),
 	}
 	// CombinedGate sets the gate only with its first change, so it is closed here.

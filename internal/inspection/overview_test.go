@@ -1,4 +1,4 @@
-package console_test
+package inspection_test
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
@@ -49,23 +49,22 @@ func waits(after time.Duration) execution.Outcome { return execution.Outcome{Del
 func TestState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		reason string
-		tell   func(story, time.Time)
-		want   console.ObjectCondition
-		until  time.Duration
-		says   string
+		reason, says string
+		tell         func(story, time.Time)
+		want         inspection.ObjectCondition
+		until        time.Duration
 	}{
 		"seen": {
 			reason: "an object with an event, but without an evaluation, is seen",
 			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED") },
-			want:   console.Seen, says: "event ADDED",
+			want:   inspection.Seen, says: "event ADDED",
 		},
 		"running": {
 			reason: "a selected handler without an outcome is running",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvent("ADDED").RecordEvaluation("create", verdict{Handler: create})
 			},
-			want: console.Running, says: "evaluated a creation; selected provision",
+			want: inspection.Running, says: "evaluated a creation; selected provision",
 		},
 		"handled": {
 			reason: "the event of an own write does not replace the last call",
@@ -73,26 +72,27 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
 					succeeded()).RecordEvent("MODIFIED").RecordEvaluation("noop")
 			},
-			want: console.Handled, says: "called provision: attempt 1 succeeded",
+			want: inspection.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"unchanged": {
 			reason: "an object without any change is unchanged",
 			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED").RecordEvaluation("noop") },
-			want:   console.Unchanged, says: "no essential change",
+			want:   inspection.Unchanged, says: "no essential change",
 		},
 		"not wanted": {
 			reason: "an object without a handler for its cause is unchanged",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvaluation("update", verdict{Handler: create, Reason: execution.OtherReason})
 			},
-			want: console.Unchanged, says: "skipped provision (other reason)",
+			want: inspection.Unchanged, says: "skipped provision (other reason)",
 		},
 		"retrying": {
 			reason: "a failed call is retrying, with the time of the next attempt",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 			},
-			want: console.Retrying, until: time.Minute, says: "attempt 1 failed; retrying: no quota",
+			want: inspection.Retrying, until: time.Minute,
+			says: "attempt 1 failed; retrying: no quota",
 		},
 		"retrying, looked at": {
 			reason: "an evaluation between two attempts does not replace the failure",
@@ -102,7 +102,8 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create, Reason: execution.Asleep,
 					Until: now.Add(time.Minute)})
 			},
-			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed; retrying: no quota",
+			want: inspection.Retrying, until: time.Minute,
+			says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"retried with success": {
 			reason: "a later success replaces the failure",
@@ -110,14 +111,14 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 2, succeeded())
 			},
-			want: console.Handled, says: "attempt 2 succeeded",
+			want: inspection.Handled, says: "attempt 2 succeeded",
 		},
 		"waiting": {
 			reason: "a handler that continues later without an error is waiting",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, waits(time.Hour))
 			},
-			want: console.Waiting, until: time.Hour, says: "attempt 1 waiting",
+			want: inspection.Waiting, until: time.Hour, says: "attempt 1 waiting",
 		},
 		"waiting for others": {
 			reason: "a handler that waits for another one is waiting",
@@ -126,7 +127,7 @@ func TestState(t *testing.T) {
 					verdict{Handler: otherCreateHandler, Reason: execution.DependencyUnfinished})
 				s.RecordCall(create, 1, succeeded())
 			},
-			want: console.Waiting, says: "skipped announce (awaiting others)",
+			want: inspection.Waiting, says: "skipped announce (awaiting others)",
 		},
 		"worst first": {
 			reason: "a permanent failure takes precedence over a retry",
@@ -134,7 +135,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}, verdict{Handler: otherCreateHandler})
 				s.RecordCall(create, 1, failed()).RecordCall(otherCreateHandler, 1, retried(time.Minute))
 			},
-			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
+			want: inspection.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then quiet": {
 			reason: "a pass without changes does not replace the failure",
@@ -142,7 +143,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
 					failed()).RecordEvent("MODIFIED").RecordEvaluation("noop")
 			},
-			want: console.Failed, says: "attempt 1 " + journal.Failed + ": no quota",
+			want: inspection.Failed, says: "attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then updated": {
 			reason: "a change that was handled replaces the failure of a superseded one",
@@ -152,7 +153,7 @@ func TestState(t *testing.T) {
 					verdict{Handler: update})
 				s.RecordCall(update, 1, succeeded())
 			},
-			want: console.Handled, says: "called resize",
+			want: inspection.Handled, says: "called resize",
 		},
 		"retry given up": {
 			reason: "a retry ends if its change was undone",
@@ -160,7 +161,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("update", verdict{Handler: update}).RecordCall(update, 1,
 					retried(time.Minute)).RecordEvaluation("noop")
 			},
-			want: console.Handled, says: "no essential change",
+			want: inspection.Handled, says: "no essential change",
 		},
 		"sub-handler": {
 			reason: "a failed sub-handler is retrying as long as its handler waits",
@@ -170,7 +171,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create, Reason: execution.Asleep,
 					Until: now.Add(time.Minute)})
 			},
-			want: console.Retrying, until: time.Minute, says: "called provision/disk: attempt 1 failed; retrying",
+			want: inspection.Retrying, until: time.Minute, says: "called provision/disk: attempt 1 failed; retrying",
 		},
 		"sub-handler, over": {
 			reason: "the success of its handler ends the failure of a sub-handler",
@@ -179,7 +180,7 @@ func TestState(t *testing.T) {
 					failed()).RecordCall(create, 1, succeeded())
 				s.RecordEvaluation("noop")
 			},
-			want: console.Handled, says: "no essential change",
+			want: inspection.Handled, says: "no essential change",
 		},
 		"called again": {
 			reason: "a call in progress does not replace the failure before it",
@@ -187,7 +188,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 				s.RecordEvaluation("create", verdict{Handler: create})
 			},
-			want: console.Retrying, says: "called provision: attempt 1 failed; retrying: no quota",
+			want: inspection.Retrying, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"failed, then ticks": {
 			reason: "periodic calls do not replace the failure",
@@ -196,7 +197,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("background").RecordCall(timer, 1,
 					waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
-			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
+			want: inspection.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"handled, then ticks": {
 			reason: "periodic calls do not replace the last change",
@@ -205,7 +206,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("background").RecordCall(timer, 1,
 					waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
-			want: console.Handled, says: "called provision: attempt 1 succeeded",
+			want: inspection.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"failing tick": {
 			reason: "a failing tick is shown",
@@ -213,7 +214,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
 				s.RecordEvaluation("background").RecordCall(timer, 4, retried(time.Minute))
 			},
-			want: console.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
+			want: inspection.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
 		},
 		"after a restart": {
 			reason: "after a restart the outcome of the last change is unknown, even if a timer runs",
@@ -222,7 +223,7 @@ func TestState(t *testing.T) {
 					1,
 					waits(time.Hour))
 			},
-			want: console.Unknown, says: "called backup",
+			want: inspection.Unknown, says: "called backup",
 		},
 		"after a restart, updated": {
 			reason: "after a restart a new change is known",
@@ -231,7 +232,7 @@ func TestState(t *testing.T) {
 					verdict{Handler: update}).RecordCall(update, 1, succeeded())
 				s.RecordEvaluation("background").RecordCall(timer, 1, waits(time.Hour))
 			},
-			want: console.Handled, says: "called resize",
+			want: inspection.Handled, says: "called resize",
 		},
 		"after a restart, failing": {
 			reason: "after a restart an unfinished change continues",
@@ -239,14 +240,14 @@ func TestState(t *testing.T) {
 				s.RecordEvent("LISTED").RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 5,
 					retried(time.Minute))
 			},
-			want: console.Retrying, until: time.Minute, says: "attempt 5",
+			want: inspection.Retrying, until: time.Minute, says: "attempt 5",
 		},
 		"blocked handler": {
 			reason: "a handler that cannot be called with the object blocks it",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvaluation("update", verdict{Handler: update, Reason: execution.Blocked})
 			},
-			want: console.Blocked, says: "skipped resize (blocked)",
+			want: inspection.Blocked, says: "skipped resize (blocked)",
 		},
 		"blocked object": {
 			reason: "an error that waits for a change of the object blocks it",
@@ -254,7 +255,7 @@ func TestState(t *testing.T) {
 				s.RecordEvent("").RecordHold(journal.HeldBlocked, errBroken,
 					time.Time{})
 			},
-			want: console.Blocked, says: "not handled until it changes: no quota",
+			want: inspection.Blocked, says: "not handled until it changes: no quota",
 		},
 		"throttled": {
 			reason: "an error of the framework takes precedence over outcomes of handlers",
@@ -262,7 +263,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1, failed())
 				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second))
 			},
-			want: console.Throttled, until: time.Second, says: "throttled until",
+			want: inspection.Throttled, until: time.Second, says: "throttled until",
 		},
 		"throttled no more": {
 			reason: "an evaluation after the error ends the throttling",
@@ -270,28 +271,28 @@ func TestState(t *testing.T) {
 				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second)).RecordEvaluation("create",
 					verdict{Handler: create})
 			},
-			want: console.Running, says: "selected provision",
+			want: inspection.Running, says: "selected provision",
 		},
 		"timer": {
 			reason: "a timer between two ticks is not waiting",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvaluation("noop").RecordEvaluation("background").RecordCall(timer, 1, waits(time.Hour))
 			},
-			want: console.Handled, says: "called backup",
+			want: inspection.Handled, says: "called backup",
 		},
 		"daemon that failed": {
 			reason: "a failed daemon is retrying",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvaluation("noop").RecordCall(daemon, 3, retried(time.Minute)).RecordEvaluation("noop")
 			},
-			want: console.Retrying, until: time.Minute, says: "called tail",
+			want: inspection.Retrying, until: time.Minute, says: "called tail",
 		},
 		"event": {
 			reason: "an object with handlers of raw events only is handled",
 			tell: func(s story, _ time.Time) {
 				s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
-			want: console.Handled, says: "called count",
+			want: inspection.Handled, says: "called count",
 		},
 		"gone": {
 			reason: "a deleted object is gone, whatever was due",
@@ -299,7 +300,7 @@ func TestState(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create}).RecordCall(create, 1,
 					retried(time.Minute)).RecordEvent("DELETED")
 			},
-			want: console.Gone, says: "retrying",
+			want: inspection.Gone, says: "retrying",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +308,7 @@ func TestState(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, now := journal.New(journal.RetentionLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"), now)
-				all := console.NewOverview(j).QueryView(console.Query{Limit: 9}).Objects
+				all := inspection.NewOverview(j).QueryView(inspection.Query{Limit: 9}).Objects
 				if len(all) != 1 || all[0].State != c.want || !strings.Contains(all[0].Text, c.says) {
 					t.Fatalf("%s: want %s with %q, got %+v", c.reason, c.want, c.says, all)
 				}
@@ -342,7 +343,7 @@ func sortedJournal() *journal.Journal {
 	return j
 }
 
-func objectNames(v console.View) (all []string) {
+func objectNames(v inspection.View) (all []string) {
 	for _, o := range v.Objects {
 		all = append(all, o.Name)
 	}
@@ -355,35 +356,35 @@ func TestLook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		reason   string
-		query    console.Query
+		query    inspection.Query
 		want     []string
 		matching int
 	}{
-		"all": {"without conditions all objects are returned, problems first", console.Query{Limit: 9},
+		"all": {"without conditions all objects are returned, problems first", inspection.Query{Limit: 9},
 			[]string{"lost", "late", "soon", "gone", "quiet", "fine"}, 6},
-		"few":  {"a limit returns the first objects", console.Query{Limit: 2}, []string{"lost", "late"}, 6},
-		"none": {"a limit of zero returns the counts alone", console.Query{}, nil, 6},
-		"kind": {"a kind selects its objects", console.Query{Kind: "Gadget", Limit: 9}, []string{"quiet"}, 1},
+		"few":  {"a limit returns the first objects", inspection.Query{Limit: 2}, []string{"lost", "late"}, 6},
+		"none": {"a limit of zero returns the counts alone", inspection.Query{}, nil, 6},
+		"kind": {"a kind selects its objects", inspection.Query{Kind: "Gadget", Limit: 9}, []string{"quiet"}, 1},
 		"state": {"a state selects its objects",
-			console.Query{State: console.Retrying, Limit: 9}, []string{"late", "soon"}, 2},
+			inspection.Query{State: inspection.Retrying, Limit: 9}, []string{"late", "soon"}, 2},
 		"name": {"a text selects by name, in any letter case",
-			console.Query{Text: "DEFAULT/L", Limit: 9}, []string{"lost", "late"}, 2},
+			inspection.Query{Text: "DEFAULT/L", Limit: 9}, []string{"lost", "late"}, 2},
 		"says": {"a text selects by the last decision",
-			console.Query{Text: journal.Failed, Limit: 9}, []string{"lost"}, 1},
-		"both": {"several conditions must all match", console.Query{Text: "default", State: console.Gone, Limit: 9},
-			[]string{"gone"}, 1},
-		"nothing": {"an unknown kind selects nothing", console.Query{Kind: "Nothing", Limit: 9}, nil, 0},
+			inspection.Query{Text: journal.Failed, Limit: 9}, []string{"lost"}, 1},
+		"both": {"several conditions must all match",
+			inspection.Query{Text: "default", State: inspection.Gone, Limit: 9}, []string{"gone"}, 1},
+		"nothing": {"an unknown kind selects nothing", inspection.Query{Kind: "Nothing", Limit: 9}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				v := console.NewOverview(sortedJournal()).QueryView(c.query)
+				v := inspection.NewOverview(sortedJournal()).QueryView(c.query)
 				if diff := cmp.Diff(c.want, objectNames(v)); diff != "" || v.MatchCount != c.matching {
 					t.Errorf("%s: %d match (-want, +got):\n%s", c.reason, v.MatchCount, diff)
 				}
-				states := map[console.ObjectCondition]int{
-					console.Failed: 1, console.Retrying: 2, console.Handled: 1, console.Unchanged: 1,
-					console.Gone: 1,
+				states := map[inspection.ObjectCondition]int{
+					inspection.Failed: 1, inspection.Retrying: 2, inspection.Handled: 1, inspection.Unchanged: 1,
+					inspection.Gone: 1,
 				}
 				if diff := cmp.Diff(states, v.States); diff != "" {
 					t.Errorf("the counts of all objects differ (-want, +got):\n%s", diff)

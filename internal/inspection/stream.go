@@ -1,4 +1,4 @@
-package console
+package inspection
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
@@ -29,7 +29,7 @@ const (
 // operator is the state of the operator, apart from its objects.
 type operator struct {
 	journal.OperatorState
-	Peers []attendance.Peer `json:"peers"`
+	Peers []peering.Peer `json:"peers"`
 }
 
 // serveStream serves server-sent events to one page, at most once a second. The events "operator" and "objects" contain
@@ -74,7 +74,7 @@ func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // sendChanges sends the parts of the state that have changed since the last call.
 func (c *Console) sendChanges(s *stream, query Query) error {
-	now := operator{OperatorState: c.journal.OperatorState(), Peers: []attendance.Peer{}}
+	now := operator{OperatorState: c.journal.OperatorState(), Peers: []peering.Peer{}}
 	if c.peers != nil {
 		now.Peers = append(now.Peers, c.peers()...)
 	}

@@ -1,4 +1,4 @@
-package console_test
+package inspection_test
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
@@ -35,8 +35,8 @@ func newConsoleFixture(t *testing.T) *consoleFixture {
 	})
 	w.journal.SetLive(w.operator)
 	w.startStory("one").RecordEvaluation("create", journaltest.EvaluationVerdict{Handler: create})
-	peers := func() []attendance.Peer { return []attendance.Peer{{Identity: "other", Priority: 7}} }
-	w.server = httptest.NewUnstartedServer(console.New(w.journal, peers))
+	peers := func() []peering.Peer { return []peering.Peer{{Identity: "other", Priority: 7}} }
+	w.server = httptest.NewUnstartedServer(inspection.NewConsole(w.journal, peers))
 	w.server.Config.ReadTimeout = 500 * time.Millisecond
 	w.server.Start()
 	t.Cleanup(w.server.Close)

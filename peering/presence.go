@@ -1,4 +1,4 @@
-package attendance
+package peering
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // place is the kind and namespace of one peering object. The name is the member's.
@@ -18,7 +16,7 @@ type place struct {
 
 // presence is the membership of the operator in one place. The function end cancels it without waiting.
 type presence struct {
-	*peering.Membership
+	*Membership
 
 	end func()
 }
@@ -90,7 +88,7 @@ func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 		default:
 		}
 	}
-	object := peering.StoredObject{
+	object := StoredObject{
 		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
 		HasStatus: at.kind.hasStatus,
 	}
@@ -123,7 +121,7 @@ func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 }
 
 // hasNoAttempts reports whether no attempt of the member is running.
-func hasNoAttempts(m peering.Member) bool { return m.Busy == nil || m.Busy() == 0 }
+func hasNoAttempts(m Member) bool { return m.Busy == nil || m.Busy() == 0 }
 
 // admitAnswered calls the admit function with the namespaces in which all places have answered. It returns true after
 // the first call.

@@ -1,24 +1,22 @@
-package attendance
+package peering
 
 import (
 	"sync"
-
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // PauseNamespaces makes the peering of each namespace close the gate of this namespace instead of the operator's gate.
 // The operator's gate is closed while the gates of all namespaces are closed: then the peers act in the whole scope,
 // and cluster-scoped objects belong to them, too. It must be called before Run.
-func (a *Attendance) PauseNamespaces(gates func(namespace string) peering.AttemptGate) {
+func (a *Attendance) PauseNamespaces(gates func(namespace string) AttemptGate) {
 	a.namespaces = &namespaceGates{
-		gateFor: gates, combined: peering.ClosedByAll(a.gate.AddPart()), byNamespace: map[string]*namespaceGate{},
+		gateFor: gates, combined: ClosedByAll(a.gate.AddPart()), byNamespace: map[string]*namespaceGate{},
 	}
 }
 
 // namespaceGates has one gate for each namespace with a peering object. Nil stands for an operator with a single gate.
 type namespaceGates struct {
-	gateFor  func(namespace string) peering.AttemptGate
-	combined *peering.CombinedGate // of all namespaces
+	gateFor  func(namespace string) AttemptGate
+	combined *CombinedGate // of all namespaces
 
 	mu          sync.Mutex
 	byNamespace map[string]*namespaceGate // by namespace
@@ -26,10 +24,10 @@ type namespaceGates struct {
 
 // namespaceGate is the gate of one namespace.
 type namespaceGate struct {
-	gate     peering.AttemptGate
-	combined *peering.CombinedGate // of the peering objects in the namespace
-	part     *peering.GatePart     // of the operator's gate
-	objects  int                   // the number of peering objects in use, one for each group of kinds
+	gate     AttemptGate
+	combined *CombinedGate // of the peering objects in the namespace
+	part     *GatePart     // of the operator's gate
+	objects  int           // the number of peering objects in use, one for each group of kinds
 }
 
 // acquireGate returns the gate of a namespace for one more peering object. Each call needs a release.
@@ -40,7 +38,7 @@ func (n *namespaceGates) acquireGate(namespace string) *namespaceGate {
 	if one == nil {
 		one = &namespaceGate{gate: n.gateFor(namespace), part: n.combined.AddPart()}
 		// Each change of the namespace's gate also changes its part of the operator's gate.
-		one.combined = peering.ClosedByAny(peering.Gates{one.gate, one.part})
+		one.combined = ClosedByAny(Gates{one.gate, one.part})
 		n.byNamespace[namespace] = one
 	}
 	one.objects++
@@ -49,7 +47,7 @@ func (n *namespaceGates) acquireGate(namespace string) *namespaceGate {
 
 // releasePart removes the part of one peering object, and undoes [namespaceGates.acquireGate]. With a nil receiver, it
 // only removes the part.
-func (n *namespaceGates) releasePart(namespace string, part *peering.GatePart) {
+func (n *namespaceGates) releasePart(namespace string, part *GatePart) {
 	if n == nil {
 		part.Remove()
 		return

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 

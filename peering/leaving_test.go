@@ -1,4 +1,4 @@
-package attendance_test
+package peering_test
 
 import (
 	"sync/atomic"

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
 // ExplainPath is the path of explanations. Its parameters are kind, namespace, name, and output, which is "json" (the
@@ -39,7 +38,7 @@ type Problem struct {
 
 // ExtraHandlers are the optional parts that are served besides explanations.
 type ExtraHandlers struct {
-	// Console is served at [console.Path] and below, and / redirects to it. Nil turns it off.
+	// Console is served at [ConsolePath] and below, and / redirects to it. Nil turns it off.
 	Console http.Handler
 	// Profiling serves net/http/pprof at [ProfilesPath].
 	Profiling bool
@@ -49,9 +48,9 @@ type ExtraHandlers struct {
 func NewHandler(from AnswerSource, parts ExtraHandlers) http.Handler {
 	mux := http.NewServeMux()
 	if parts.Console != nil {
-		mux.Handle(console.Path, parts.Console)
-		mux.Handle(console.Path+"/", parts.Console)
-		mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusFound))
+		mux.Handle(ConsolePath, parts.Console)
+		mux.Handle(ConsolePath+"/", parts.Console)
+		mux.Handle("GET /{$}", http.RedirectHandler(ConsolePath, http.StatusFound))
 	}
 	if parts.Profiling {
 		mux.Handle(ProfilesPath, profilesHandler())

@@ -1,4 +1,4 @@
-package attendance
+package peering
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/logging"
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // The limits of a watch.
@@ -27,7 +26,7 @@ const (
 
 // followObject forwards each state of the object to the membership until the context ends. Without a watch, the
 // membership still notices changes, but later: each write of its own record returns the object.
-func (a *Attendance) followObject(ctx context.Context, at place, m *peering.Membership) {
+func (a *Attendance) followObject(ctx context.Context, at place, m *Membership) {
 	pause, logged := time.Second, ""
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -56,7 +55,7 @@ func (a *Attendance) followObject(ctx context.Context, at place, m *peering.Memb
 }
 
 // listAndWatch lists the object and then watches it once. It returns nil when the watch ends in the usual way.
-func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Membership) error {
+func (a *Attendance) listAndWatch(ctx context.Context, at place, m *Membership) error {
 	version, err := a.listObject(ctx, at, m)
 	if err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
@@ -91,7 +90,7 @@ func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Memb
 
 // listObject forwards the object to the membership, and returns the version from which to watch. It lists by name
 // instead of getting the object, because only a list has a version if the object is missing.
-func (a *Attendance) listObject(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
+func (a *Attendance) listObject(ctx context.Context, at place, m *Membership) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	objects := a.newObjectList(at)
@@ -108,7 +107,7 @@ func (a *Attendance) listObject(ctx context.Context, at place, m *peering.Member
 }
 
 // handleEvent forwards the object of a watch event to the membership.
-func handleEvent(event watch.Event, m *peering.Membership) error {
+func handleEvent(event watch.Event, m *Membership) error {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	switch {
 	case event.Type == watch.Bookmark:

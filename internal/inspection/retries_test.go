@@ -1,4 +1,4 @@
-package console_test
+package inspection_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 )
 
 // TestRetries shows that the retries of all objects are listed, the earliest first.
@@ -16,13 +16,13 @@ func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
 		soon, late := began.Add(62*time.Second), began.Add(time.Hour)
-		want := []console.Retry{
+		want := []inspection.Retry{
 			{Kind: "Widget.example.org", Namespace: "default", Name: "soon", Handler: "provision", Purpose: "create",
 				Attempt: 1, Error: "no quota", Until: &soon},
 			{Kind: "Widget.example.org", Namespace: "default", Name: "late", Handler: "provision", Purpose: "create",
 				Attempt: 2, Error: "no quota", Until: &late},
 		}
-		got := console.NewOverview(sortedJournal()).QueryView(console.Query{Kind: "Gadget", Limit: 9}).Retries
+		got := inspection.NewOverview(sortedJournal()).QueryView(inspection.Query{Kind: "Gadget", Limit: 9}).Retries
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the retries differ (-want, +got):\n%s", diff)
 		}

@@ -1,4 +1,4 @@
-package attendance_test
+package peering_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 )
 
 // testNamespaceGate is the gate of one namespace.
@@ -57,12 +56,12 @@ func (o *attendingOperator) permissionEnd() time.Time {
 
 // startInNamespaces starts an operator with attendance in all namespaces of the scope.
 func startInNamespaces(
-	t *testing.T, server *memapi.Connection, scope attendance.PeeringScope,
+	t *testing.T, server *memapi.Connection, scope peering.PeeringScope,
 ) (h *operatorGates, stop func()) {
 	t.Helper()
 	h = &operatorGates{t: t, gates: map[string]*testNamespaceGate{}}
 	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
-	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.operator)
+	a, err := peering.NewAttendance(memapi.Config(server), &http.Client{Transport: server}, member, &h.operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +128,8 @@ func TestSilentPart(t *testing.T) {
 		}
 		h := &operatorGates{t: t, gates: map[string]*testNamespaceGate{}}
 		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
-		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.operator)
+		client := &http.Client{Transport: connection}
+		a, err := peering.NewAttendance(memapi.Config(connection), client, member, &h.operator)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package attendance
+package peering
 
 import (
 	"cmp"
@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // eventInterval is the least time between two events about one object. Peers can change their records often, and each
@@ -84,7 +82,7 @@ func (a *Attendance) postPauseEvent(ctx context.Context, at place, peers []strin
 			Name: a.member.Name, UID: objects.Items[0].GetUID(),
 		},
 		Reason: reason, Message: message[:min(len(message), maxMessageLength)], Type: corev1.EventTypeNormal,
-		Source: corev1.EventSource{Component: peering.Runtime}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: Runtime}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the event: %w", err)

@@ -1,4 +1,4 @@
-package console
+package inspection
 
 import (
 	"embed"
@@ -9,12 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Path is the URL path of the page. The parts of the page are below it.
-const Path = "/console"
+// ConsolePath is the URL path of the page. The parts of the page are below it.
+const ConsolePath = "/console"
 
 // securityPolicy is the Content-Security-Policy: the page may load content from its own server only, and cannot be
 // embedded in other pages.
@@ -30,27 +30,27 @@ var page embed.FS
 type Console struct {
 	journal  *journal.Journal
 	overview *Overview
-	peers    func() []attendance.Peer
+	peers    func() []peering.Peer
 	streams  chan struct{} // one element for each open stream
 	mux      http.ServeMux
 }
 
-// New creates the page of the operator that writes this journal. The function peers returns the operator's peers; it
-// may be nil.
-func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
+// NewConsole creates the page of the operator that writes this journal. The function peers returns the operator's
+// peers; it may be nil.
+func NewConsole(of *journal.Journal, peers func() []peering.Peer) *Console {
 	c := &Console{
 		journal: of, overview: NewOverview(of), peers: peers, streams: make(chan struct{}, maxStreams),
 	}
 	// Only these three files are served: no path of a request reaches the file system.
 	for path, file := range map[string]string{
-		Path: "console.html", Path + "/style.css": "style.css", Path + "/script.js": "script.js",
+		ConsolePath: "console.html", ConsolePath + "/style.css": "style.css", ConsolePath + "/script.js": "script.js",
 	} {
 		c.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, page, "page/"+file)
 		})
 	}
-	c.mux.HandleFunc("GET "+Path+"/events", c.serveStream)
-	c.mux.HandleFunc("GET "+Path+"/object", c.serveExplanation)
+	c.mux.HandleFunc("GET "+ConsolePath+"/events", c.serveStream)
+	c.mux.HandleFunc("GET "+ConsolePath+"/object", c.serveExplanation)
 	return c
 }
 

@@ -1,4 +1,4 @@
-package console_test
+package inspection_test
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/internal/cause"
 	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
@@ -25,7 +25,7 @@ func TestStateOfSeveral(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		tell   func(story)
-		want   console.ObjectCondition
+		want   inspection.ObjectCondition
 		until  time.Duration
 		says   string
 	}{
@@ -35,7 +35,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordCall(create, 1, retried(time.Hour)).RecordCall(otherCreateHandler, 1, retried(time.Minute))
 				s.RecordCall(update, 1, retried(time.Hour))
 			},
-			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
+			want: inspection.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"no time": {
 			reason: "a handler that is retried at once does not hide the retry time of another one",
@@ -43,7 +43,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordCall(create, 1, retried(time.Minute)).RecordCall(otherCreateHandler, 1,
 					execution.Outcome{Err: errBroken})
 			},
-			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
+			want: inspection.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"one id": {
 			reason: "another cause ends the retry of a handler, even if a handler of the same id is called",
@@ -51,7 +51,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordCall(create, 1, retried(time.Minute))
 				s.RecordEvaluation("update", verdict{Handler: again}).RecordCall(again, 1, succeeded())
 			},
-			want: console.Handled, says: "called provision",
+			want: inspection.Handled, says: "called provision",
 		},
 		"finished": {
 			reason: "a permanently failed handler that is finished remains a failure",
@@ -60,7 +60,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordEvaluation("create", verdict{Handler: create, Reason: execution.Finished},
 					verdict{Handler: otherCreateHandler, Reason: execution.Asleep})
 			},
-			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
+			want: inspection.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"finished well": {
 			reason: "a retry ends if the handler turns out to be finished",
@@ -68,7 +68,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordCall(create, 1, retried(time.Minute))
 				s.RecordEvaluation("create", verdict{Handler: create, Reason: execution.Finished})
 			},
-			want: console.Handled, says: "called provision",
+			want: inspection.Handled, says: "called provision",
 		},
 		"skipped it": {
 			reason: "an evaluation that skips a handler for its cause is not shown as the last decision",
@@ -76,7 +76,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordCall(create, 1, succeeded()).RecordEvaluation("update",
 					verdict{Handler: create, Reason: execution.OtherReason})
 			},
-			want: console.Handled, says: "called provision: attempt 1 succeeded",
+			want: inspection.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"sub-handler without a handler": {
 			reason: "a sub-handler is not retried if its handler is skipped for its cause",
@@ -84,7 +84,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.RecordCall(subHandler, 1, retried(time.Minute))
 				s.RecordEvaluation("update", verdict{Handler: create, Reason: execution.OtherReason})
 			},
-			want: console.Handled, says: "skipped provision (other reason)",
+			want: inspection.Handled, says: "skipped provision (other reason)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestStateOfSeveral(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, now := journal.New(journal.RetentionLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"))
-				got := console.NewOverview(j).QueryView(console.Query{Limit: 9}).Objects[0]
+				got := inspection.NewOverview(j).QueryView(inspection.Query{Limit: 9}).Objects[0]
 				var until time.Duration
 				if got.Until != nil {
 					until = got.Until.Sub(now)
@@ -115,8 +115,8 @@ func TestEventsBesideChanges(t *testing.T) {
 		StartEventEvaluation(&cause.Cause{EventType: "MODIFIED"})
 	look.AddVerdict(event, execution.Stop{Adapter: "Filters", Reason: execution.FilteredOut})
 	look.AddToJournal()
-	if got := console.NewOverview(j).QueryView(console.Query{Limit: 9}); got.Objects[0].State != console.Retrying ||
-		got.RetryCount != 1 {
+	got := inspection.NewOverview(j).QueryView(inspection.Query{Limit: 9})
+	if got.Objects[0].State != inspection.Retrying || got.RetryCount != 1 {
 		t.Errorf("the retry is lost: %+v", got)
 	}
 }
@@ -136,7 +136,7 @@ func TestRetriesWithoutTime(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		var got []string
-		for _, r := range console.NewOverview(j).QueryView(console.Query{Limit: 9}).Retries {
+		for _, r := range inspection.NewOverview(j).QueryView(inspection.Query{Limit: 9}).Retries {
 			got = append(got, r.Name)
 		}
 		if diff := cmp.Diff([]string{"d", "b", "c", "a", "e"}, got); diff != "" {
@@ -163,7 +163,7 @@ func TestLongSentences(t *testing.T) {
 			j, after := journal.New(journal.RetentionLimits{}), time.Minute
 			journaltest.StartStory(j, widgets, "default", "one").
 				RecordCall(create, 1, execution.Outcome{Err: errors.New(c.text), Delay: &after})
-			if got := console.NewOverview(j).QueryView(console.Query{Limit: 9}).Retries[0].Error; got != c.want {
+			if got := inspection.NewOverview(j).QueryView(inspection.Query{Limit: 9}).Retries[0].Error; got != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, got)
 			}
 		})
@@ -175,13 +175,13 @@ func TestNewEntriesAreSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := journal.New(journal.RetentionLimits{})
-		o := console.NewOverview(j)
+		o := inspection.NewOverview(j)
 		for _, c := range []struct {
 			after time.Duration
 			want  int
 		}{{0, 0}, {499 * time.Millisecond, 0}, {time.Millisecond, 2}} {
 			time.Sleep(c.after)
-			if got := o.QueryView(console.Query{}).Total; got != c.want {
+			if got := o.QueryView(inspection.Query{}).Total; got != c.want {
 				t.Errorf("after %s more: want %d objects, got %d", c.after, c.want, got)
 			}
 			journaltest.StartStory(j, widgets, "default", "one").RecordEvent("ADDED")

@@ -1,4 +1,4 @@
-package attendance_test
+package peering_test
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 )
 
 var (
@@ -37,7 +36,7 @@ var (
 // attendingOperator is an operator with attendance at a peering, and its gate.
 type attendingOperator struct {
 	connection *memapi.Connection
-	attendance *attendance.Attendance
+	attendance *peering.Attendance
 	stop       func()
 
 	isForbidden atomic.Bool
@@ -85,7 +84,7 @@ func startAttendance(t *testing.T, server *memapi.Server, m peering.Member, name
 		m.Self.Identity = "me"
 	}
 	client := &http.Client{Transport: o.connection}
-	a, err := attendance.New(memapi.Config(o.connection), client, m, o)
+	a, err := peering.NewAttendance(memapi.Config(o.connection), client, m, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package console_test
+package inspection_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/execution"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
@@ -67,9 +67,9 @@ func TestTheOrderIsStable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newManyObjects()
-		o := console.NewOverview(c.journal)
+		o := inspection.NewOverview(c.journal)
 		rows := func() (all []string) {
-			for _, one := range o.QueryView(console.Query{Limit: 9}).Objects {
+			for _, one := range o.QueryView(inspection.Query{Limit: 9}).Objects {
 				all = append(all, fmt.Sprintf("%s since %s", one.Name, one.Since.Format("05")))
 			}
 			return all
@@ -91,7 +91,7 @@ func TestTheOrderIsStable(t *testing.T) {
 			verdict{Handler: update}).RecordCall(update, 1, failed())
 		time.Sleep(time.Second)
 		want = []string{"held", "failed-2", "handled-1", "retrying-1", "retrying-2", "failed-1", "handled-2"}
-		if d := cmp.Diff(want, objectNames(o.QueryView(console.Query{Limit: 9}))); d != "" {
+		if d := cmp.Diff(want, objectNames(o.QueryView(inspection.Query{Limit: 9}))); d != "" {
 			t.Errorf("only changed objects may move: -want, +got:\n%s", d)
 		}
 	})
@@ -104,13 +104,13 @@ func TestTheBeginningIsKept(t *testing.T) {
 		began := time.Now().UTC()
 		j := journal.New(journal.RetentionLimits{Entries: 3})
 		s := journaltest.StartStory(j, widgets, "default", "one").RecordEvent("ADDED")
-		o := console.NewOverview(j)
+		o := inspection.NewOverview(j)
 		for n := range 20 {
 			outcome := retried(time.Second)
 			outcome.Err = fmt.Errorf("error %d", n)
 			s.RecordCall(create, n+1, outcome)
 			time.Sleep(time.Second)
-			one := o.QueryView(console.Query{Limit: 9}).Objects[0]
+			one := o.QueryView(inspection.Query{Limit: 9}).Objects[0]
 			if !one.Since.Equal(began) || !strings.Contains(one.Text, fmt.Sprintf("error %d", n)) {
 				t.Fatalf("call %d: since %s, says %q", n+1, one.Since, one.Text)
 			}
@@ -130,11 +130,12 @@ func TestRestartWithTimersAlone(t *testing.T) {
 	j.SetLive(operator)
 	journaltest.StartStory(j, widgets, "default", "a").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
 	journaltest.StartStory(j, gadgets, "default", "b").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
-	got := map[string]console.ObjectCondition{}
-	for _, one := range console.NewOverview(j).QueryView(console.Query{Limit: 9}).Objects {
+	got := map[string]inspection.ObjectCondition{}
+	for _, one := range inspection.NewOverview(j).QueryView(inspection.Query{Limit: 9}).Objects {
 		got[one.Name] = one.State
 	}
-	if d := cmp.Diff(map[string]console.ObjectCondition{"a": console.Handled, "b": console.Unknown}, got); d != "" {
+	want := map[string]inspection.ObjectCondition{"a": inspection.Handled, "b": inspection.Unknown}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -148,9 +149,9 @@ func TestRefresh(t *testing.T) {
 		of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 		of("a").RecordEvent("ADDED")
 		of("b").RecordEvent("ADDED")
-		o := console.NewOverview(j)
+		o := inspection.NewOverview(j)
 		look := func() (all []string) {
-			for _, one := range o.QueryView(console.Query{Limit: 9}).Objects {
+			for _, one := range o.QueryView(inspection.Query{Limit: 9}).Objects {
 				all = append(all, fmt.Sprintf("%s %s", one.Name, one.State))
 			}
 			return all

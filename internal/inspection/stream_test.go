@@ -1,4 +1,4 @@
-package console_test
+package inspection_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 	"github.com/kopf-runtime/kopf-runtime/test/kits/journaltest"
 )
 
@@ -62,7 +62,7 @@ func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &client{ResponseWriter: httptest.NewRecorder(), stuck: true}
-		page := console.New(journal.New(journal.RetentionLimits{}), nil)
+		page := inspection.NewConsole(journal.New(journal.RetentionLimits{}), nil)
 		began := time.Now()
 		page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil))
 		if took := time.Since(began); took != 10*time.Second {
@@ -76,7 +76,7 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, j := &client{ResponseWriter: httptest.NewRecorder()}, journal.New(journal.RetentionLimits{})
-		page := console.New(j, nil)
+		page := inspection.NewConsole(j, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -115,7 +115,7 @@ func TestHeartbeat(t *testing.T) {
 		c := &client{ResponseWriter: httptest.NewRecorder()}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		page := console.New(journal.New(journal.RetentionLimits{}), nil)
+		page := inspection.NewConsole(journal.New(journal.RetentionLimits{}), nil)
 		go page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil).WithContext(ctx))
 		synctest.Wait()
 		c.takeEventNames()

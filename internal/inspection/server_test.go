@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/internal/inspection"
 )
 
 // startServer starts a server at an address and closes it at the end of the test.
