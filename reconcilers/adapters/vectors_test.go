@@ -19,7 +19,7 @@ import (
 // TestVectorsHandlerOutcomeOfTheChain shows that the chain follows the rules of outcomes, with the cases of package
 // execution.
 func TestVectorsHandlerOutcomeOfTheChain(t *testing.T) {
-	const path = "../execution/testdata/vectors/handler_outcome.json"
+	const path = "../../internal/execution/testdata/vectors/handler_outcome.json"
 	vectors.RunFile(t, path, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Bubble(t, func(t *testing.T) {
 			got := play(t, input)
