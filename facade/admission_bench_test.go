@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -169,7 +170,12 @@ func TestAdmissionAllocations(t *testing.T) {
 	for range 100 { // the first calls are checked for misuse and cost more
 		reviewed(both, facadePath)
 	}
-	if n := testing.AllocsPerRun(100, func() { reviewed(both, facadePath) }); n > maxAllocations {
+	// Goroutines that other tests leave behind, such as idle connections, allocate too. So the smallest number counts.
+	n := math.Inf(1)
+	for range 5 {
+		n = min(n, testing.AllocsPerRun(100, func() { reviewed(both, facadePath) }))
+	}
+	if n > maxAllocations {
 		t.Errorf("a review takes %.0f allocations, want at most %d", n, maxAllocations)
 	}
 }
