@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 )
@@ -43,8 +43,7 @@ func (s *Server) applyDeclaration(t target, query url.Values, data []byte) (map[
 			"uid mismatch: the provided object specified uid %v, and no existing object was found", uid,
 		))
 	}
-	// A new object starts with its name alone, so that the merge computes the ownership of all other fields.
-	live := t.withKind(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
+	live := t.emptyObject()
 	if exists {
 		live = t.servedObject(before)
 		// Objects get managed fields with their first apply; the ownership before it is reconstructed.
@@ -88,6 +87,15 @@ func (s *Server) applyDeclaration(t target, query url.Values, data []byte) (map[
 	return s.replaceObject(t, before, object)
 }
 
+// emptyObject returns an object with its name alone, so that the merge computes the ownership of all other fields.
+func (t target) emptyObject() map[string]any {
+	metadata := map[string]any{"name": t.name}
+	if t.namespace != "" {
+		metadata["namespace"] = t.namespace
+	}
+	return t.withKind(map[string]any{"metadata": metadata})
+}
+
 // decodeYAML decodes the body of an apply. JSON is valid YAML, so it accepts both.
 func decodeYAML(data []byte) (map[string]any, error) {
 	var declared map[string]any
@@ -114,7 +122,7 @@ func managerOf(r *http.Request) string {
 
 // builtInTypes returns the types of the kinds of client-go. They are built at the first use, because that takes time.
 var builtInTypes = sync.OnceValue(func() managedfields.TypeConverter {
-	return applyconfigurations.NewTypeConverter(scheme.Scheme)
+	return applyconfigurations.NewTypeConverter(builtInScheme())
 })
 
 // fieldManager returns the field manager for the target, which computes the managedFields of its objects. Field
@@ -128,10 +136,10 @@ func (s *Server) fieldManager(t target) (*managedfields.FieldManager, error) {
 	var err error
 	switch {
 	// A schema has merge keys for lists. Without any schema, the types are deduced from the object and lists are
-	// atomic.
+	// atomic. This is so for CustomResourceDefinitions too: client-go does not have their types.
 	case t.schema != nil:
 		types, err = t.schema.Types()
-	case scheme.Scheme.Recognizes(key.kind):
+	case builtInScheme().Recognizes(key.kind) && key.kind.Group != apiextensionsv1.GroupName:
 		construct, types = managedfields.NewDefaultFieldManager, builtInTypes()
 	}
 	if err != nil {

@@ -3,9 +3,23 @@ package memapi
 import (
 	"slices"
 	"strings"
+	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 )
+
+// builtInScheme returns a scheme with the kinds of client-go and CustomResourceDefinitions. It does not have the kinds
+// that a program has added to the scheme of client-go.
+var builtInScheme = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(s))
+	utilruntime.Must(apiextensionsv1.AddToScheme(s))
+	return s
+})
 
 // builtInKind describes a kind that is built into Kubernetes.
 type builtInKind struct {

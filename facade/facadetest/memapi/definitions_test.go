@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -158,5 +159,37 @@ func TestPreferredVersion(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"v2", "v2", "v1", "v2alpha1"}, got); d != "" {
 		t.Errorf("the preferred version and all versions: -want, +got:\n%s", d)
+	}
+}
+
+// TestApplyOfDefinition shows a server-side apply of a definition, as kubectl apply --server-side sends it, also in a
+// program that has added the kind to the scheme of client-go.
+func TestApplyOfDefinition(t *testing.T) {
+	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := serveToys(t).RESTClient()
+	apply := func() *apiextensionsv1.CustomResourceDefinition {
+		answer, err := client.Patch(types.ApplyPatchType).Param("fieldManager", "kubectl").
+			AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/games.example.org").
+			Body([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+				"spec":{"group":"example.org","scope":"Cluster","names":{"kind":"Game","plural":"games"},"versions":[
+				{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)).
+			DoRaw(t.Context())
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err != nil || yaml.Unmarshal(answer, crd) != nil {
+			t.Fatalf("the definition must be applied: %v\n%s", err, answer)
+		}
+		return crd
+	}
+	first := apply()
+	if again := apply(); again.ResourceVersion != first.ResourceVersion {
+		t.Errorf("the second apply must not change anything: -first, +again:\n%s", cmp.Diff(first, again))
+	}
+	answer, err := client.Patch(types.ApplyPatchType).Param("fieldManager", "kubectl").
+		AbsPath("/apis/example.org/v1/games/chess").
+		Body([]byte(`{"apiVersion":"example.org/v1","kind":"Game"}`)).DoRaw(t.Context())
+	if err != nil || strings.Contains(string(answer), `"namespace"`) {
+		t.Errorf("an object of the new kind must be applied, without a namespace: %v\n%s", err, answer)
 	}
 }

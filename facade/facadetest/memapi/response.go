@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // newDocumentResponse returns a response with the document as JSON.
@@ -124,7 +123,7 @@ func (s *Server) missingPathError(t target, parts []string) error {
 
 // isKubernetesResource reports whether the resource is one of Kubernetes itself, installed here or not.
 func isKubernetesResource(t target) bool {
-	for kind := range scheme.Scheme.KnownTypes(t.groupVersion()) {
+	for kind := range builtInScheme().KnownTypes(t.groupVersion()) {
 		// The plural is guessed from the kind, as the scheme only knows kinds.
 		plural, _ := meta.UnsafeGuessKindToResource(t.groupVersion().WithKind(kind))
 		if plural.Resource == t.Plural {

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/json"
 )
 
@@ -156,10 +155,10 @@ func (t target) checkUnknownFields(data []byte) error {
 	gvk := t.groupVersion().WithKind(t.Kind)
 	asked := t.fieldValidation == metav1.FieldValidationStrict || t.fieldValidation == metav1.FieldValidationWarn
 	// The schema of a custom resource is checked elsewhere.
-	if !asked || t.schema != nil || !scheme.Scheme.Recognizes(gvk) {
+	if !asked || t.schema != nil || !builtInScheme().Recognizes(gvk) {
 		return nil
 	}
-	typed, err := scheme.Scheme.New(gvk)
+	typed, err := builtInScheme().New(gvk)
 	if err != nil {
 		return internalError(err)
 	}

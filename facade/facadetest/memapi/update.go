@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // updateObject replaces an object by the body of a request.
@@ -134,13 +132,9 @@ func unsupportedContentType(known []string) error {
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(known, ", "))
 }
 
-// goType returns an empty object of a built-in kind. The scheme of client-go does not include custom resource
-// definitions.
+// goType returns an empty object of a built-in kind.
 func (t target) goType() (runtime.Object, error) {
-	if t.groupVersion().Group == apiextensionsv1.GroupName && t.Kind == definitionsResource.Kind {
-		return &apiextensionsv1.CustomResourceDefinition{}, nil
-	}
-	return scheme.Scheme.New(t.groupVersion().WithKind(t.Kind))
+	return builtInScheme().New(t.groupVersion().WithKind(t.Kind))
 }
 
 // applyStrategicPatch applies a strategic merge patch with the merge keys of the kind's Go type.
