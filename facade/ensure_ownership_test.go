@@ -44,9 +44,8 @@ func (h ensureFixture) dropRecords() {
 	})
 }
 
-func (h ensureFixture) requireRooms(when string, want ...string) {
-	h.t.Helper()
-	var got []string
+// presentRooms returns all rooms that exist, with their namespaces.
+func (h ensureFixture) presentRooms() (got []string) {
 	for _, room := range []string{
 		"default/a", "default/b", "default/c", "default/guest", "default/wine", "yard/d", "yard/well",
 	} {
@@ -55,7 +54,12 @@ func (h ensureFixture) requireRooms(when string, want ...string) {
 			got = append(got, room)
 		}
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	return got
+}
+
+func (h ensureFixture) requireRooms(when string, want ...string) {
+	h.t.Helper()
+	if d := cmp.Diff(want, h.presentRooms()); d != "" {
 		h.t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }
