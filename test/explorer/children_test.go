@@ -21,12 +21,24 @@ const elsewhere = "elsewhere"
 // childHandler returns a slow handler that declares a child for each letter of the value, those of capital letters in
 // another namespace, and then records its outside effect.
 func (l *life) childHandler(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
+	return l.declaringHandler(takes, lettersOf)
+}
+
+// childlessHandler is like childHandler, in a version of the operator that declares no children any more.
+func (l *life) childlessHandler(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
+	return l.declaringHandler(takes, func(*unstructured.Unstructured) []*unstructured.Unstructured { return nil })
+}
+
+// declaringHandler returns a slow handler that declares these children and then records its outside effect.
+func (l *life) declaringHandler(
+	takes time.Duration, childrenOf func(object *unstructured.Unstructured) []*unstructured.Unstructured,
+) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if err := pause(ctx, takes); err != nil {
 			return err
 		}
 		var children []any
-		for _, child := range lettersOf(c.Object) {
+		for _, child := range childrenOf(c.Object) {
 			children = append(children, child)
 		}
 		if err := c.Ensure(ctx, children...); err != nil {

@@ -243,6 +243,19 @@ var scenarios = map[string]scenario{
 		},
 		isDeleted: true, hasChildren: true,
 	},
+	"children-of-a-kind-that-the-next-version-drops": {
+		register: func(l *life, s Selection) {
+			if l.process.Number() > 1 {
+				s.On("a", anyChange, l.childlessHandler(time.Second))
+				return
+			}
+			s.On("a", anyChange, l.childHandler(time.Second))
+			s.Owns(childOf("", ""))
+		},
+		// The last value has no letters: the final state is the same in both versions.
+		steps:             []step{{delay: time.Second, do: create("abC")}, {delay: 30 * time.Second, do: edit("")}},
+		recordingHandlers: []string{"a"}, hasChildren: true,
+	},
 	"children-that-are-touched": {
 		register: func(l *life, s Selection) {
 			s.On("a", append([]kopf.Reason{kopf.ReasonResume}, anyChange...), l.childHandler(time.Second))
