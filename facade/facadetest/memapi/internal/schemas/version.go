@@ -98,41 +98,31 @@ func adjustSchema(original *spec.Schema) *spec.Schema {
 // Default sets missing fields to the defaults of the schema.
 func (v *Version) Default(object map[string]any) { fillDefaults(object, v.structural) }
 
-// fillDefaults sets the defaults within a value. A field that is added by a default is filled as well.
-func fillDefaults(value any, s *schema.Structural) {
+// fillDefaults sets the defaults within a value, and returns the value. A field that is added by a default is filled as
+// well.
+func fillDefaults(value any, s *schema.Structural) any {
 	if s == nil {
-		return
+		return value
+	}
+	// A null counts as missing if it is not allowed. Objects must not share the value of the schema.
+	if value == nil && !s.Nullable && s.Default.Object != nil {
+		value = runtime.DeepCopyJSONValue(s.Default.Object)
 	}
 	switch value := value.(type) {
 	case map[string]any:
 		// Missing fields are set first, so that defaults within them apply as well.
 		for name, property := range s.Properties {
 			if _, given := value[name]; !given && property.Default.Object != nil {
-				// Objects must not share the value of the schema.
 				value[name] = runtime.DeepCopyJSONValue(property.Default.Object)
 			}
 		}
-		// A null counts as missing if it is not allowed.
-		for name := range value {
-			if of := schemaOf(name, s); of != nil {
-				value[name] = orDefault(value[name], of)
-				fillDefaults(value[name], of)
-			}
+		for name, one := range value {
+			value[name] = fillDefaults(one, schemaOf(name, s))
 		}
 	case []any:
-		for i := range value {
-			if s.Items != nil {
-				value[i] = orDefault(value[i], s.Items)
-			}
-			fillDefaults(value[i], s.Items)
+		for i, one := range value {
+			value[i] = fillDefaults(one, s.Items)
 		}
-	}
-}
-
-// orDefault returns the default for a null that the schema does not allow.
-func orDefault(value any, s *schema.Structural) any {
-	if value == nil && !s.Nullable && s.Default.Object != nil {
-		return runtime.DeepCopyJSONValue(s.Default.Object)
 	}
 	return value
 }
