@@ -119,7 +119,8 @@ func newCluster(t testing.TB) (client.Client, *memapi.Server) {
 		t.Fatal(err)
 	}
 	server := memapi.New()
-	if err := server.Define(memapi.WithoutRules(definitions...)...); err != nil { // the memory has no CEL
+	server.IgnoreRules() // the memory has no CEL
+	if err := server.Define(definitions...); err != nil {
 		t.Fatal(err)
 	}
 	if err := types.AddToScheme(scheme); err != nil {

@@ -25,7 +25,8 @@ var definitionsResource = Resource{
 // unknown fields are dropped, defaults filled in, and invalid objects refused with the messages of the real server.
 // Existing definitions are replaced.
 // Clients can create definitions as well. Define returns an error for a definition that is invalid or needs an
-// unsupported feature: without [Server.SetExtensions], that is a CEL rule (see [WithoutRules]) or a conversion webhook.
+// unsupported feature: without [Server.SetExtensions], that is a CEL rule (see [Server.IgnoreRules]) or a conversion
+// webhook.
 func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

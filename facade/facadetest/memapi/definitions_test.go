@@ -32,7 +32,7 @@ spec:
 			reason: "a definition with CEL rules is refused",
 			rest: version(`{type: object, properties: {spec: {type: object, x-kubernetes-validations: [` +
 				`{rule: "self.a > 1"}], properties: {a: {type: integer}}}}}`),
-			want: "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
+			want: "x-kubernetes-validations (CEL): ignore them with Server.IgnoreRules",
 		},
 		"Conversion": {
 			reason: "a definition with a conversion webhook is refused",
@@ -61,8 +61,9 @@ spec:
 				!strings.Contains(err.Error(), "defining toys.example.org") {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
-			if err := server.Define(memapi.WithoutRules(crd)...); (err == nil) != (name == "Rules") {
-				t.Errorf("WithoutRules must remove the rules and nothing else: %s: got %v", tc.reason, err)
+			server.IgnoreRules()
+			if err := server.Define(crd); (err == nil) != (name == "Rules") {
+				t.Errorf("IgnoreRules must permit rules and nothing else: %s: got %v", tc.reason, err)
 			}
 		})
 	}

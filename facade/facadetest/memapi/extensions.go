@@ -1,8 +1,10 @@
 package memapi
 
 import (
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // SetExtensions sets the extensions. It must be called before the first definition is added.
@@ -10,6 +12,16 @@ func (s *Server) SetExtensions(with Extensions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extensions = with
+}
+
+// IgnoreRules makes [Server.Define] accept definitions with rules in CEL, which are not checked. Call it before Define.
+// Use [Admission] to implement in Go the rules that a test needs.
+func (s *Server) IgnoreRules() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extensions.CompileRules = func(*structuralschema.Structural) func(_, _ map[string]any) field.ErrorList {
+		return nil
+	}
 }
 
 // Equivalents returns the other versions in which the objects of a resource are served. A webhook can be registered for

@@ -91,7 +91,7 @@ func readVersion(
 	rules := rulesIn(structural)
 	if len(rules) > 0 && compile == nil {
 		return nil, field.ErrorList{unsupportedError(
-			at, strings.Join(rules, "; "), "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
+			at, strings.Join(rules, "; "), "x-kubernetes-validations (CEL): ignore them with Server.IgnoreRules",
 		)}
 	}
 	version := newVersion(crd, v, structural)
