@@ -148,26 +148,17 @@ func servedResources(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 			continue
 		}
 		// Each version is a resource of its own, because clients address versions separately.
-		all = append(all, Resource{
+		served := Resource{
 			Group: crd.Spec.Group, Version: v.Name, Kind: names.Kind, Plural: names.Plural, Singular: names.Singular,
 			ShortNames: names.ShortNames, Categories: names.Categories,
-			Namespaced:        crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
-			StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil, Scale: scaleIn(v.Subresources),
-		})
+			Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		}
+		if v.Subresources != nil {
+			served.StatusSubresource, served.Scale = v.Subresources.Status != nil, v.Subresources.Scale
+		}
+		all = append(all, served)
 	}
 	return all
-}
-
-// scaleIn returns the scale subresource of a version, or nil if it does not have one.
-func scaleIn(given *apiextensionsv1.CustomResourceSubresources) *Scale {
-	if given == nil || given.Scale == nil {
-		return nil
-	}
-	scale := &Scale{SpecReplicas: given.Scale.SpecReplicasPath, StatusReplicas: given.Scale.StatusReplicasPath}
-	if given.Scale.LabelSelectorPath != nil {
-		scale.Selector = *given.Scale.LabelSelectorPath
-	}
-	return scale
 }
 
 // newTarget returns the target for an object of a resource. The server uses it for its own changes as well as for

@@ -6,22 +6,27 @@ import (
 	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // scalePaths returns the paths of the definition or of a built-in kind, or nil if the kind does not have a scale
 // subresource.
-func (t target) scalePaths() *Scale {
+func (t target) scalePaths() *apiextensionsv1.CustomResourceSubresourceScale {
 	built := []string{"deployments", "replicasets", "statefulsets", "replicationcontrollers"}
 	if t.Scale != nil || !slices.Contains(built, t.Plural) || t.Group != "apps" && t.Group != "" {
 		return t.Scale
 	}
-	return &Scale{SpecReplicas: ".spec.replicas", StatusReplicas: ".status.replicas", Selector: ".spec.selector"}
+	return &apiextensionsv1.CustomResourceSubresourceScale{
+		SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas",
+		LabelSelectorPath: ptr.To(".spec.selector"),
+	}
 }
 
 // serveScale answers a request for the scale subresource. A write changes the number of replicas in the object itself.
@@ -57,7 +62,7 @@ func (s *Server) serveScale(r *http.Request, t target, body []byte) (map[string]
 	}
 	// Only the number of replicas changes; all other fields come from the stored object.
 	object := t.readStored(before)
-	path := pathOf(t.scalePaths().SpecReplicas)
+	path := pathOf(t.scalePaths().SpecReplicasPath)
 	if err := unstructured.SetNestedField(object, int64(wanted.Spec.Replicas), path...); err != nil {
 		return nil, internalError(err)
 	}
@@ -93,7 +98,7 @@ func (s *Server) reviewScale(t target, before, object map[string]any) error {
 		if err != nil {
 			return internalError(err)
 		}
-		path := pathOf(t.scalePaths().SpecReplicas)
+		path := pathOf(t.scalePaths().SpecReplicasPath)
 		if err := unstructured.SetNestedField(object, replicas, path...); err != nil {
 			return internalError(err)
 		}
@@ -110,10 +115,11 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	metadata := metadataOf(object)
 	shown := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
 	// Missing fields count as zero replicas.
-	replicas, _, _ := unstructured.NestedInt64(object, pathOf(paths.SpecReplicas)...)
-	current, _, _ := unstructured.NestedInt64(object, pathOf(paths.StatusReplicas)...)
+	replicas, _, _ := unstructured.NestedInt64(object, pathOf(paths.SpecReplicasPath)...)
+	current, _, _ := unstructured.NestedInt64(object, pathOf(paths.StatusReplicasPath)...)
 	shown.Spec.Replicas, shown.Status.Replicas = int32(replicas), int32(current)
-	selector, _, _ := unstructured.NestedFieldNoCopy(object, pathOf(paths.Selector)...)
+	selector, _, _ := unstructured.NestedFieldNoCopy(object, pathOf(ptr.Deref(paths.LabelSelectorPath, ""))...)
+	// The selector of a definition is a text, and that of a built-in kind is structured.
 	switch selector := selector.(type) {
 	case string:
 		shown.Status.Selector = selector

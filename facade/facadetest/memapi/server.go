@@ -85,7 +85,7 @@ type Resource struct {
 	Verbs []string
 	// Scale adds a scale subresource. Deployments, replica sets, stateful sets and replication controllers have one
 	// without it.
-	Scale *Scale
+	Scale *apiextensionsv1.CustomResourceSubresourceScale
 	// Plain marks kinds without a generation, whose objects can be updated without a resource version: config maps,
 	// secrets and pods, for instance, but not deployments.
 	Plain bool
@@ -266,14 +266,6 @@ type reviewer struct {
 // errChangedInReview ends an attempt to serve a request whose object, or whose definition, has changed during a review.
 // The request is then served again. Clients never receive it.
 var errChangedInReview = errors.New("the object has changed during its review")
-
-// Scale has the paths of the fields that the scale subresource shows, such as ".spec.replicas".
-type Scale struct {
-	SpecReplicas, StatusReplicas string
-	// Selector is the path of a label selector in its text form; for built-in kinds, of a structured one. It may be
-	// empty.
-	Selector string
-}
 
 // event is one change. The field before is nil for an addition. For a deletion, after is nil and last is the final
 // state.
