@@ -122,8 +122,9 @@ func (a *Admission[T]) finishCall(err error) error {
 	if a.original == nil {
 		return nil
 	}
-	if fields := a.original.LostFields(a.rawObject); len(fields) > 0 &&
-		a.mistakes.inPlaceChange.CompareAndSwap(false, true) {
+	fields := a.original.LostFields(a.rawObject)
+	a.call.ReportLostFields(fields)
+	if len(fields) > 0 && a.mistakes.inPlaceChange.CompareAndSwap(false, true) {
 		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
 			"for the handler", "fields", fields, "instead", "Mutate")
 	}

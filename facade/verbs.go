@@ -335,6 +335,7 @@ func (c *Change[T]) finishCall(err error) error {
 // noteLostChanges logs changes in place that are lost, after the handler has succeeded.
 func (c *Change[T]) noteLostChanges() {
 	fields := c.original.LostFields(c.call.WorkingCopy)
+	c.call.ReportLostFields(fields)
 	if len(fields) > 0 && c.mistakes.inPlaceChange.CompareAndSwap(false, true) {
 		logging.Warn(c.log,
 			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",

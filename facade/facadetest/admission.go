@@ -89,7 +89,7 @@ func (a *Admission[T]) reviewWithHandler(
 			Handlers: []*adapters.HandlerChain{adapters.New(heard, nil)},
 		}}
 	}}
-	answer, err := reviewer.Review(withListener(ctx, r), review.EndpointRequest{Body: a.encodeReview(), Type: kind})
+	answer, err := reviewer.Review(withLogger(ctx), review.EndpointRequest{Body: a.encodeReview(), Type: kind})
 	if err != nil {
 		panicMisuse("NewAdmission: %v", err)
 	}

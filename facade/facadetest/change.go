@@ -65,7 +65,7 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	c.trial.informers.syncChildren(ctx)
 	// The reason is only needed to explain why the function was not called. The pass detects it again.
 	found := c.trial.detectReason(h)
-	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r),
+	next, err := c.newHandling(h, r).Reconcile(withLogger(ctx),
 		jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)

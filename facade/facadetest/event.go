@@ -36,7 +36,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	handling := events.EventHandling{
 		Handlers: []*adapters.HandlerChain{adapters.New(r.wrapHandler(h), nil)}, HandledKind: e.trial.engineKind(r),
 	}
-	ctx, body := withListener(ctx, r), e.trial.cluster.storedBody()
+	ctx, body := withLogger(ctx), e.trial.cluster.storedBody()
 	seen, err := compact.NewFromBody(body)
 	if err != nil {
 		panic(err) // unreachable: the body was decoded from JSON
@@ -88,6 +88,6 @@ func (e *ChildEvent[T, C]) Call(
 		&cause.Cause{EventType: string(e.kind), Object: jsontext.NewFromValue(body)},
 		body)
 	a.Call.Child, a.Call.LatestState = e.child.bodyAsStored(), e.trial.cluster
-	err := e.trial.runAttempt(withListener(ctx, r), a, r)
+	err := e.trial.runAttempt(withLogger(ctx), a, r)
 	return e.trial.newOutcome(r, err)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -66,6 +65,7 @@ func (r *recorder) wrapHandler(h *handlers.Handler) *handlers.Handler {
 		r.mu.Lock()
 		r.called = true
 		r.mu.Unlock()
+		call.OnLostFields = r.recordInPlaceFields
 		if call.Subs != nil {
 			call.Subs = &subs{recorder: r, inner: call.Subs}
 		}
@@ -111,6 +111,7 @@ func (s *subs) Declare(h *handlers.Handler) error {
 	// The recorder must not change the handler of the engine.
 	own := *h
 	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
+		call.OnLostFields = s.recorder.recordInPlaceFields
 		call.Subs = &subs{recorder: s.recorder, inner: call.Subs, prefix: sub.ID + "/"}
 		err := h.Call(ctx, call)
 		s.recorder.mu.Lock()
@@ -164,71 +165,8 @@ func (s *subs) recordSubState(id string, record progress.Record) {
 	}
 }
 
-// inPlaceMessage is a part of the two messages that report changes in place: for handlers of changes and for validating
-// handlers. It leaves out their first letter, which is a capital in only one of them.
-const inPlaceMessage = "andler changed its copy of the object"
-
-// inPlaceSink forwards log lines to another sink, and records changes in place. The log is the only place where an
-// operator reports these.
-type inPlaceSink struct {
-	inner        logr.LogSink // nil discards the lines
-	recordFields func(fields []string)
-}
-
-var _ logr.LogSink = inPlaceSink{}
-
-// withListener returns a context with a logger that records changes in place for the test. Lines go on to the logger of
-// the context.
-func withListener(ctx context.Context, r *recorder) context.Context {
-	log, err := logr.FromContext(ctx)
-	if err != nil {
-		log = logr.Discard()
-	}
-	return logr.NewContext(ctx, logr.New(inPlaceSink{inner: log.GetSink(), recordFields: r.recordInPlaceFields}))
-}
-
-// Init does nothing: the inner sink was initialized by its own logger.
-func (l inPlaceSink) Init(logr.RuntimeInfo) {}
-
-// Enabled returns true for level 0 even if the inner sink is off, because warnings about changes in place have this
-// level.
-func (l inPlaceSink) Enabled(level int) bool {
-	return level == 0 || l.inner != nil && l.inner.Enabled(level)
-}
-
-// Info records the fields of a change in place, and forwards the line.
-func (l inPlaceSink) Info(level int, message string, values ...any) {
-	if strings.Contains(message, inPlaceMessage) {
-		for i := 1; i < len(values); i += 2 {
-			if fields, ok := values[i].([]string); ok && values[i-1] == "fields" {
-				l.recordFields(fields)
-			}
-		}
-	}
-	if l.inner != nil && l.inner.Enabled(level) {
-		l.inner.Info(level, message, values...)
-	}
-}
-
-// Error forwards the line.
-func (l inPlaceSink) Error(err error, message string, values ...any) {
-	if l.inner != nil {
-		l.inner.Error(err, message, values...)
-	}
-}
-
-// WithValues returns a sink whose inner sink has the values. The recorded lines do not need them.
-func (l inPlaceSink) WithValues(values ...any) logr.LogSink {
-	if l.inner != nil {
-		l.inner = l.inner.WithValues(values...)
-	}
-	return l
-}
-
-// WithName returns a sink whose inner sink has the longer name.
-func (l inPlaceSink) WithName(name string) logr.LogSink {
-	if l.inner != nil {
-		l.inner = l.inner.WithName(name)
-	}
-	return l
+// withLogger returns a context with a logger. Without a logger of the test, lines are discarded: the default logger of
+// controller-runtime warns that none was set.
+func withLogger(ctx context.Context) context.Context {
+	return logr.NewContext(ctx, logr.FromContextOrDiscard(ctx))
 }

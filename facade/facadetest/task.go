@@ -59,7 +59,7 @@ func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf
 	a := execution.NewAttempt(seen.wrapHandler(h),
 		&cause.Cause{Object: jsontext.NewFromValue(r.trial.cluster.storedBody())}, nil)
 	r.lifetime.cluster, a.Call.LiveObject = r.trial.cluster, r.lifetime
-	err := r.trial.runAttempt(withListener(ctx, seen), a, seen)
+	err := r.trial.runAttempt(withLogger(ctx), a, seen)
 	o := r.trial.newOutcome(seen, err)
 	// A finished run starts again without retries, like the next tick of a timer.
 	r.trial.options.retry++

@@ -101,8 +101,18 @@ type Invocation struct {
 	Child map[string]any
 	// Admission is the request that an admission handler answers; nil for other families.
 	Admission *AdmissionRequest
+	// OnLostFields is called with the fields that the function has changed in its copy of the object without an effect.
+	// It is nil in operators, which only log these fields.
+	OnLostFields func(fields []string)
 
 	mu sync.Mutex // guards the Object field, but not the content of the map
+}
+
+// ReportLostFields calls OnLostFields, if it is set and there are any fields.
+func (c *Invocation) ReportLostFields(fields []string) {
+	if c.OnLostFields != nil && len(fields) > 0 {
+		c.OnLostFields(fields)
+	}
 }
 
 // IndexFunc returns the entries of an object for the index. If keep is true, the object keeps its present entries.
