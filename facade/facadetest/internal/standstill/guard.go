@@ -30,22 +30,14 @@ type bubbleGuard struct {
 // allGuards holds the guarded bubbles of the process: one timer looks at all of them.
 var allGuards = guards{byBubble: map[string]*bubbleGuard{}}
 
-// The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak
-// to tests that search for them.
-func init() { repeatAfter(interval, func() { allGuards.checkBubbles(AllStacks) }) }
+// The first timer is made before any bubble, and so all of them follow real time. A goroutine that waits for it would
+// look like a leak to tests that search for them.
+func init() { time.AfterFunc(interval, checkRepeatedly) }
 
-// repeatAfter calls look permanently, each time this long after the previous call.
-func repeatAfter(after time.Duration, look func()) {
-	var mu sync.Mutex // the first call can come before alarm is assigned
-	mu.Lock()
-	defer mu.Unlock()
-	var alarm *time.Timer
-	alarm = time.AfterFunc(after, func() {
-		look()
-		mu.Lock()
-		defer mu.Unlock()
-		alarm.Reset(after)
-	})
+// checkRepeatedly looks at the guarded bubbles permanently, each time this long after the previous look.
+func checkRepeatedly() {
+	allGuards.checkBubbles(AllStacks)
+	time.AfterFunc(interval, checkRepeatedly)
 }
 
 // GuardBubble watches the bubble of the caller until end is called. If virtual time stops, it calls report once with

@@ -1,7 +1,6 @@
 package standstill
 
 import (
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -59,21 +58,4 @@ func TestGuardEnds(t *testing.T) {
 			t.Errorf("the guard must be removed when it ends: %d guards, %d before", len(allGuards.byBubble), before)
 		}
 	})
-}
-
-// TestRepeat fails only with the race detector: the first call can come before repeat returns.
-func TestRepeat(t *testing.T) {
-	var calls int
-	done := make(chan struct{})
-	repeatAfter(time.Nanosecond, func() {
-		if calls++; calls == 2 {
-			close(done)
-			runtime.Goexit() // ends the repetition
-		}
-	})
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("repeat must call the function twice")
-	}
 }
