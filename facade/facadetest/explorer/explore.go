@@ -53,7 +53,7 @@ type exploration struct {
 
 // finding is a violation, with the shortest course so far that shows it.
 type finding struct {
-	violation
+	Violation
 	run     *run
 	courses int
 }
@@ -108,9 +108,8 @@ func (e *exploration) isRepeatable(again *run) bool {
 	again.judgeAll(e.uncut, e.settings)
 	// The violations of a comparison are all reported in one class.
 	for i, v := range again.violations {
-		again.violations[i] = violation{
-			Unrepeatable, v.subject, "two runs without any cut differ, so nothing can be compared: " + v.text,
-		}
+		v.Class, v.Text = Unrepeatable, "two runs without any cut differ, so nothing can be compared: "+v.Text
+		again.violations[i] = v
 	}
 	e.addFindings(again)
 	return len(again.violations) == 0
@@ -161,20 +160,20 @@ func (e *exploration) addFindings(r *run) {
 		seen[key] = true
 		known := e.findings[key]
 		if known == nil {
-			known = &finding{violation: v, run: r}
+			known = &finding{Violation: v, run: r}
 			e.findings[key] = known
 			e.findingKeys = append(e.findingKeys, key)
 		}
 		// A shorter course is easier to understand, so it replaces a longer one.
 		if known.courses++; len(r.course) < len(known.run.course) {
-			known.violation, known.run = v, r
+			known.Violation, known.run = v, r
 		}
 	}
 }
 
 // findingKey returns the identity of a violation. It is the same for all objects with a generated name.
-func (v violation) findingKey() string {
-	return string(v.class) + " " + numberPattern.ReplaceAllString(v.subject, "<n>")
+func (v Violation) findingKey() string {
+	return string(v.Class) + " " + numberPattern.ReplaceAllString(v.Subject, "<n>")
 }
 
 // numberPattern matches the placeholders of generated names.
@@ -188,10 +187,8 @@ func (e *exploration) completeReport() *Report {
 			e.shortenCourse(e.findings[key], key)
 		}
 		f := e.findings[key]
-		e.report.Violations = append(e.report.Violations, Violation{
-			Class: f.class, Subject: f.subject, Text: f.text, Course: f.run.course.String(), Courses: f.courses,
-			History: f.run.historyLines(f.class),
-		})
+		f.Course, f.Courses, f.History = f.run.course.String(), f.courses, f.run.historyLines(f.Class)
+		e.report.Violations = append(e.report.Violations, f.Violation)
 	}
 	return &e.report
 }
@@ -202,11 +199,11 @@ func (e *exploration) shortenCourse(f *finding, key string) {
 	for i := 0; i < len(f.run.course) && len(f.run.course) > 1; {
 		r := e.playCourse(f.run.course.withoutTrouble(i))
 		r.judgeAll(e.uncut, e.settings)
-		same := func(v violation) bool { return v.findingKey() == key }
+		same := func(v Violation) bool { return v.findingKey() == key }
 		if at := slices.IndexFunc(r.violations, same); at < 0 {
 			i++
 		} else {
-			f.violation, f.run = r.violations[at], r
+			f.Violation, f.run = r.violations[at], r
 		}
 	}
 }

@@ -150,7 +150,7 @@ func TestJudging(t *testing.T) {
 			var classes []Class
 			var text string
 			for _, v := range here.violations {
-				classes, text = append(classes, v.class), v.text
+				classes, text = append(classes, v.Class), v.Text
 			}
 			if diff := cmp.Diff(tc.want, classes); diff != "" || text != tc.wantText {
 				t.Errorf("%s (-want, +got):\n%s\n%s", tc.reason, diff, text)

@@ -5,21 +5,6 @@ import (
 	"strings"
 )
 
-// Violation is one detected failure, with the shortest course that shows it.
-type Violation struct {
-	Class Class
-	// Subject is the handler or the object of the violation. It is empty if the violation is about the whole run.
-	Subject string
-	// Text describes the violation, including differences.
-	Text string
-	// Course is the name of the course, for -explorer.course.
-	Course string
-	// Courses is the number of courses that show the violation.
-	Courses int
-	// History lists the events of the course, one line for each.
-	History []string
-}
-
 // Report is the result of an exploration.
 type Report struct {
 	// Violations has one entry for each class and subject. It is empty if everything is correct.

@@ -35,7 +35,7 @@ type run struct {
 	exhausted                               bool // the operator was ended because it did not become idle
 	closed                                  bool // the course is over, and later events are ignored
 
-	violations []violation
+	violations []Violation
 }
 
 // line is one line of the history.
@@ -69,16 +69,10 @@ func (r *run) insertAt(place int, at time.Duration, who, what string) {
 	}
 }
 
-// violation is one detected failure. Its course is that of its run.
-type violation struct {
-	class   Class
-	subject string
-	text    string
-}
-
-// addViolation adds a violation. The caller holds the lock of the world, or judges a run that is over.
+// addViolation adds a violation, whose course is that of the run. The caller holds the lock of the world, or judges a
+// run that is over.
 func (r *run) addViolation(class Class, subject, text string) {
-	r.violations = append(r.violations, violation{class, subject, text})
+	r.violations = append(r.violations, Violation{Class: class, Subject: subject, Text: text})
 }
 
 // missedTroubles returns the troubles of the course whose places were not reached.
@@ -183,6 +177,21 @@ const otherClientAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 type change struct {
 	object, handler, reason, diff string
 	life                          int // for resume handlers only, which run again in each life
+}
+
+// Violation is one detected failure, with the shortest course that shows it.
+type Violation struct {
+	Class Class
+	// Subject is the handler or the object of the violation. It is empty if the violation is about the whole run.
+	Subject string
+	// Text describes the violation, including differences.
+	Text string
+	// Course is the name of the course, for -explorer.course.
+	Course string
+	// Courses is the number of courses that show the violation.
+	Courses int
+	// History lists the events of the course, one line for each.
+	History []string
 }
 
 // Class is the kind of a violation.
