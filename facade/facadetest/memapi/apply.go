@@ -1,7 +1,6 @@
 package memapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
@@ -296,15 +294,10 @@ func contentOf(object runtime.Object) map[string]any {
 	return content.Object
 }
 
-// asIs implements the conversion that a field manager requires, for kinds that it only sees in one version.
-type asIs struct{}
-
-func (asIs) Convert(_, _, _ any) error { return errors.New("there is one version only") }
+// asIs implements the conversion that a field manager requires, for kinds that it only sees in one version. Field
+// managers do not call the other methods.
+type asIs struct{ runtime.ObjectConvertor }
 
 func (asIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	return in, nil
-}
-
-func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
 }
