@@ -91,33 +91,24 @@ func (c *cluster) writtenPatches() (now, all map[string]any) {
 }
 
 // withoutSystemFields returns a copy of the object without the fields of the API server and the operator's stored
-// state. The original is not modified.
+// state. The original is not modified. An object without annotations must equal one with an empty map.
 func withoutSystemFields(body map[string]any) map[string]any {
-	own := maps.Clone(body)
-	metadata, _ := body["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
-		delete(metadata, field)
+	own := (&unstructured.Unstructured{Object: body}).DeepCopy()
+	own.SetResourceVersion("")
+	own.SetGeneration(0)
+	own.SetManagedFields(nil)
+	annotations := own.GetAnnotations()
+	maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, operatorName+"/") })
+	if len(annotations) == 0 {
+		annotations = nil
 	}
-	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		annotations = maps.Clone(annotations)
-		maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, operatorName+"/") })
-		setOrDelete(metadata, "annotations", annotations, len(annotations))
+	own.SetAnnotations(annotations)
+	finalizers := slices.DeleteFunc(own.GetFinalizers(), func(name string) bool {
+		return name == finalizer || name == keepFinalizer
+	})
+	if len(finalizers) == 0 {
+		finalizers = nil
 	}
-	if finalizers, ok := metadata["finalizers"].([]any); ok {
-		finalizers = slices.DeleteFunc(slices.Clone(finalizers), func(name any) bool {
-			return name == finalizer || name == keepFinalizer
-		})
-		setOrDelete(metadata, "finalizers", finalizers, len(finalizers))
-	}
-	own["metadata"] = metadata
-	return own
-}
-
-// setOrDelete sets the field, or removes it if the value is empty: an object without annotations must equal one with an
-// empty map.
-func setOrDelete(metadata map[string]any, field string, value any, size int) {
-	if metadata[field] = value; size == 0 {
-		delete(metadata, field)
-	}
+	own.SetFinalizers(finalizers)
+	return own.Object
 }
