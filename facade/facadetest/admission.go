@@ -7,13 +7,13 @@ import (
 	"errors"
 	"reflect"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
 	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
@@ -188,11 +188,7 @@ func newRawExtension(body map[string]any) runtime.RawExtension {
 
 // applyJSONPatch returns the object of the test with a JSON patch applied, as the API server applies it.
 func (a *Admission[T]) applyJSONPatch(text []byte) T {
-	patch, err := jsonpatch.DecodePatch(text)
-	if err != nil {
-		panicMisuse("the JSON patch of the handler: %v", err)
-	}
-	after, err := patch.Apply(newRawExtension(a.trial.subject.bodyAsStored()).Raw)
+	after, err := reviewing.ApplyJSONPatch(newRawExtension(a.trial.subject.bodyAsStored()).Raw, text)
 	if err != nil {
 		panicMisuse("applying the JSON patch of the handler: %v", err)
 	}

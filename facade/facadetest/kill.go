@@ -69,7 +69,7 @@ func (g *gate) wrapRoundTrip(next http.RoundTripper) http.RoundTripper {
 		if writeVerbOf(r) == "" {
 			response, err := next.RoundTrip(r)
 			if err == nil && r.URL.Query().Has("watch") {
-				response.Body = gatedBody{body: response.Body, gate: g}
+				response.Body = gatedBody{response.Body, g}
 			}
 			return response, err
 		}
@@ -117,20 +117,17 @@ func (g *gate) wrapObserver(next handlers.AttemptObserver) handlers.AttemptObser
 	}
 }
 
-// gatedBody is the response body of a watch.
+// gatedBody is the response body of a watch. Its Close does not block.
 type gatedBody struct {
-	body io.ReadCloser
+	io.ReadCloser
 	gate *gate
 }
 
 // Read blocks after a kill, even if an event has already arrived.
 func (b gatedBody) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
+	n, err := b.ReadCloser.Read(p)
 	if killed := b.gate.waitIfShut(); killed != nil {
 		return 0, killed
 	}
 	return n, err
 }
-
-// Close closes the body. It does not block.
-func (b gatedBody) Close() error { return b.body.Close() }

@@ -15,9 +15,10 @@ const (
 	defaultCourses = 100
 	// allCourses is the number of courses that means all of them.
 	allCourses = math.MaxInt
-	// defaultCalm is the default time without activity after which a scenario is idle. It is longer than the usual
-	// delays of retries, and than the longest delay of handlers that trigger themselves by their own changes.
-	defaultCalm = 11 * time.Minute
+	// idleTime is the time without activity after which a scenario is idle. Activity is a write, or a call of a handler
+	// other than a daemon or a timer. The time is longer than the usual delays of retries, and than the longest delay
+	// of handlers that trigger themselves by their own changes.
+	idleTime = 11 * time.Minute
 )
 
 // Option is an option of [Explore] and [Search].
@@ -30,12 +31,11 @@ type settings struct {
 	keepObjects    bool
 	outsideStays   bool
 	needsRestart   bool // the operator is restarted at the end of each course
-	calm           time.Duration
 	ignoredFields  [][]string
 	singleCourse   course // the only course to play, if alone is set
 	isSingleCourse bool
 	budget         time.Duration
-	seed           uint64
+	seed           uint64 // selects the random courses and the samples
 }
 
 // Courses limits the number of courses: cuts come first, then a sample of the disturbances and of combinations of both.
@@ -57,10 +57,6 @@ func KeepObjects() Option { return func(s *settings) { s.keepObjects = true } }
 // unsent.
 func OutsideStays() Option { return func(s *settings) { s.outsideStays = true } }
 
-// Calm sets the time without activity after which a scenario is idle. Activity is a write, or a call of a handler other
-// than a daemon or a timer. The time must be longer than the delays between retries. Default: 11 minutes.
-func Calm(d time.Duration) Option { return func(s *settings) { s.calm = d } }
-
 // Ignoring excludes fields from the comparison of objects, such as "status.ticks". It is meant for fields that depend
 // on the number of calls.
 func Ignoring(paths ...string) Option {
@@ -74,9 +70,6 @@ func Ignoring(paths ...string) Option {
 // For plays random courses for the given real time, instead of a number of courses.
 func For(budget time.Duration) Option { return func(s *settings) { s.budget = budget } }
 
-// Seed selects the random courses and the samples. Default: 1.
-func Seed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
-
 // The default of each flag is its environment variable.
 var (
 	flagCourse  = flag.String("explorer.course", os.Getenv("EXPLORER_COURSE"), "play this `course` alone")
@@ -87,7 +80,7 @@ var (
 
 // collectSettings applies the options, then the flags, which have precedence.
 func collectSettings(options []Option) (settings, error) {
-	s := settings{courses: defaultCourses, calm: defaultCalm, seed: 1}
+	s := settings{courses: defaultCourses, seed: 1}
 	for _, option := range options {
 		option(&s)
 	}

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// maxCalmPeriods limits the wait for an idle scenario, as a multiple of the calm time.
-const maxCalmPeriods = 200
+// maxSettleTime limits the wait for an idle scenario.
+const maxSettleTime = 200 * idleTime
 
 // Play acts as the users of the cluster in a scenario.
 type Play struct {
@@ -83,30 +83,31 @@ func objectName(object client.Object) string {
 // Sleep gives the operator the given virtual time to work.
 func (p *Play) Sleep(d time.Duration) { time.Sleep(d) }
 
-// Settle waits until the scenario is idle, see [Calm]. If it does not become idle, the course fails and the play ends.
+// Settle waits until the scenario is idle: nothing is written and no handler other than a daemon or a timer is called
+// for 11 minutes. If it does not become idle, the course fails and the play ends.
 func (p *Play) Settle() {
 	w := p.environment
 	begun := time.Now()
-	for time.Since(begun) < maxCalmPeriods*w.settings.calm {
-		rest := w.remainingCalm(begun)
+	for time.Since(begun) < maxSettleTime {
+		rest := w.remainingIdleTime(begun)
 		if rest == 0 {
 			return
 		}
 		time.Sleep(min(rest, time.Minute))
 	}
 	w.mu.Lock()
-	w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %s", maxCalmPeriods*w.settings.calm))
+	w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %s", maxSettleTime))
 	w.mu.Unlock()
 	runtime.Goexit() // the course continues without the rest of the play
 }
 
-// remainingCalm returns the remaining time without activity until the scenario is idle.
-func (w *environment) remainingCalm(begun time.Time) time.Duration {
+// remainingIdleTime returns the remaining time without activity until the scenario is idle.
+func (w *environment) remainingIdleTime(begun time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a := range w.activeAttempts {
 		if a.handlesChange() {
-			return w.settings.calm
+			return idleTime
 		}
 	}
 	// Activity before the call of Settle does not count, so that a scenario is observed for the full time.
@@ -114,7 +115,7 @@ func (w *environment) remainingCalm(begun time.Time) time.Duration {
 	if last.Before(begun) {
 		last = begun
 	}
-	return max(0, w.settings.calm-time.Since(last))
+	return max(0, idleTime-time.Since(last))
 }
 
 // noteWrite records a write of the operator as activity. Writes of daemons and timers do not count, because they

@@ -31,7 +31,7 @@ func Definitions(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, 
 			if err != nil {
 				return nil, fmt.Errorf("reading custom resource definitions: %w", err)
 			}
-			found, err := ParseDefinitions(data)
+			found, err := parseDefinitions(data)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
@@ -63,8 +63,8 @@ func filesOf(path string) ([]string, error) {
 	return files, nil
 }
 
-// ParseDefinitions is like [Definitions], but reads data in memory, such as an embedded file.
-func ParseDefinitions(data []byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// parseDefinitions is like [Definitions], but reads data in memory.
+func parseDefinitions(data []byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := documents.Read()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // parseDeleteOptions reads the options of a deletion from the body, or from the query if the body is empty.
@@ -60,7 +61,7 @@ func (s *Server) deleteObject(t target, options *metav1.DeleteOptions) (map[stri
 		return deletionStatus(t, was["uid"]), nil
 	}
 	// A repeated deletion must not create a new version, or watches would see a change.
-	if was["deletionTimestamp"] != nil && sameTexts(held, finalizers) {
+	if was["deletionTimestamp"] != nil && sets.New(held...).Equal(sets.New(finalizers...)) {
 		return t.servedObject(before), nil
 	}
 	object := cloneObject(before)
@@ -126,14 +127,6 @@ func propagationFinalizers(finalizers []any, options *metav1.DeleteOptions) []an
 		all = append(all, metav1.FinalizerDeleteDependents)
 	}
 	return all
-}
-
-// sameTexts reports whether both lists have the same items, in any order.
-func sameTexts(a, b []any) bool {
-	missing := func(from []any) func(any) bool {
-		return func(one any) bool { return !slices.Contains(from, one) }
-	}
-	return len(a) == len(b) && !slices.ContainsFunc(a, missing(b)) && !slices.ContainsFunc(b, missing(a))
 }
 
 // deleteCollection deletes the selected objects of a collection one by one, and returns them as a list.

@@ -191,8 +191,8 @@ func (h Hook) requestDeniedError(result *metav1.Status) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// applyJSONPatch applies a JSON patch.
-func applyJSONPatch(document, patch []byte) ([]byte, error) {
+// ApplyJSONPatch applies a JSON patch.
+func ApplyJSONPatch(document, patch []byte) ([]byte, error) {
 	decoded, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, err

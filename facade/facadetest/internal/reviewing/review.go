@@ -160,7 +160,7 @@ func (r *review) callAndApply(
 	if len(response.Patch) == 0 {
 		return false, nil
 	}
-	after, err := applyJSONPatch(asked.Object.Raw, response.Patch)
+	after, err := ApplyJSONPatch(asked.Object.Raw, response.Patch)
 	if err != nil {
 		return false, h.callFailedError(err)
 	}
