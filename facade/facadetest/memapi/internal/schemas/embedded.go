@@ -158,17 +158,15 @@ func typeProblems(at *field.Path, object map[string]any) field.ErrorList {
 // Prune removes unknown fields, and nulls where the schema does not allow them, from an object without apiVersion and
 // kind. It returns the paths of the unknown fields. Metadata that cannot be decoded are an error.
 func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
-	// Metadata are pruned even if the kind keeps unknown fields.
+	// Metadata have a schema of their own.
 	unknown, err = coerceMetadata(object, nil)
 	if err != nil {
 		return nil, err // its text equals that of the real server
 	}
-	if !v.preservesUnknownFields {
-		unknown = append(unknown, pruning.PruneWithOptions(
-			object, v.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true},
-		)...)
-		dropNulls(object, v.structural)
-	}
+	unknown = append(unknown, pruning.PruneWithOptions(
+		object, v.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true},
+	)...)
+	dropNulls(object, v.structural)
 	// Embedded objects are pruned after the object that contains them.
 	within, err := v.coerceEmbedded(object)
 	return append(unknown, within...), err
@@ -176,9 +174,6 @@ func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
 
 // Decode removes fields from a stored object that the version does not have, or no longer has.
 func (v *Version) Decode(object map[string]any) {
-	if v.preservesUnknownFields {
-		return
-	}
 	pruning.Prune(object, v.structural, true)
 	dropNulls(object, v.structural)
 }

@@ -32,8 +32,7 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	root.Properties["metadata"] = *spec.RefSchema(definitionPath(metav1.ObjectMeta{}.OpenAPIModelName()))
 	all := map[string]*spec.Schema{name: root}
 	maps.Copy(all, metadataTypes())
-	// Kinds that keep unknown fields need types that permit them.
-	types, err := managedfields.NewTypeConverter(all, v.preservesUnknownFields)
+	types, err := managedfields.NewTypeConverter(all, false)
 	if err != nil {
 		return nil, fmt.Errorf("reading the types of %s: %w", v.kind, err)
 	}

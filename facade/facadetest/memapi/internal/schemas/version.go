@@ -18,14 +18,13 @@ import (
 
 // Version is one version of a kind with its schema. It is not safe for concurrent use.
 type Version struct {
-	kind                   kindschema.GroupVersionKind
-	structural             *schema.Structural
-	preservesUnknownFields bool
-	objectValidator        *validate.SchemaValidator
-	statusValidator        *validate.SchemaValidator // nil if the schema does not have a status
-	selectableFields       []string
-	rules                  func(object, before map[string]any) field.ErrorList // nil if the schema does not have rules
-	types                  managedfields.TypeConverter
+	kind             kindschema.GroupVersionKind
+	structural       *schema.Structural
+	objectValidator  *validate.SchemaValidator
+	statusValidator  *validate.SchemaValidator // nil if the schema does not have a status
+	selectableFields []string
+	rules            func(object, before map[string]any) field.ErrorList // nil if the schema does not have rules
+	types            managedfields.TypeConverter
 }
 
 // newVersion prepares the validators of a version. Building them takes time, so it is done once.
@@ -35,7 +34,7 @@ func newVersion(
 ) *Version {
 	version := &Version{
 		kind:       kindschema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
-		structural: structural, preservesUnknownFields: crd.Spec.PreserveUnknownFields,
+		structural: structural,
 	}
 	// Definitions write the paths with a leading dot.
 	for _, one := range v.SelectableFields {
