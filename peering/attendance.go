@@ -38,7 +38,7 @@ type Attendance struct {
 	member            Member
 	gate              *CombinedGate
 	namespaces        *namespaceGates              // nil unless each namespace has a gate
-	scope             PeeringScope                 // the namespaces to join; by default, the ClusterKopfPeering
+	scope             Scope                 // the namespaces to join; by default, the ClusterKopfPeering
 	identify          func(context.Context) string // for a member without an identity; may be nil
 	api               rest.Interface
 	client            client.WithWatch
@@ -85,15 +85,15 @@ func NewAttendance(config *rest.Config, http *http.Client, member Member, gate W
 	return a, nil
 }
 
-// PeeringScope is the set of namespaces to which an operator is restricted. Current returns nil while they are
+// Scope is the set of namespaces to which an operator is restricted. Current returns nil while they are
 // unknown; the operator does not act until they are known. The channel is closed when the namespaces change.
-type PeeringScope interface {
+type Scope interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
 // JoinNamespaces makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a
 // namespace is added, it continues unless a peer there demands a pause.
-func (a *Attendance) JoinNamespaces(scope PeeringScope) { a.kind, a.scope = namespacedKind, scope }
+func (a *Attendance) JoinNamespaces(scope Scope) { a.kind, a.scope = namespacedKind, scope }
 
 // OnAdmittedNamespaces sets a function that is called with the namespaces in which the demands of the peers are known.
 // Unless each namespace has a gate of its own, the first call comes when they are known in all namespaces. It always

@@ -56,7 +56,7 @@ func (o *attendingOperator) permissionEnd() time.Time {
 
 // startInNamespaces starts an operator with attendance in all namespaces of the scope.
 func startInNamespaces(
-	t *testing.T, server *memapi.Connection, scope peering.PeeringScope,
+	t *testing.T, server *memapi.Connection, scope peering.Scope,
 ) (h *operatorGates, stop func()) {
 	t.Helper()
 	h = &operatorGates{t: t, gates: map[string]*testNamespaceGate{}}
