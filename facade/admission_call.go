@@ -118,13 +118,16 @@ func (a *Admission[T]) finishCall(err error) error {
 	if a.isMutating {
 		return a.rememberEdits()
 	}
-	// A validating handler cannot change the object. Warn once if it has tried to.
 	if a.original == nil {
 		return nil
 	}
 	fields := a.original.LostFields(a.rawObject)
+	if len(fields) == 0 {
+		return nil
+	}
+	// A validating handler cannot change the object. Warn once if it has tried to.
 	a.call.ReportLostFields(fields)
-	if len(fields) > 0 && a.mistakes.inPlaceChange.CompareAndSwap(false, true) {
+	if a.mistakes.inPlaceChange.CompareAndSwap(false, true) {
 		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
 			"for the handler", "fields", fields, "instead", "Mutate")
 	}

@@ -335,8 +335,11 @@ func (c *Change[T]) finishCall(err error) error {
 // noteLostChanges logs changes in place that are lost, after the handler has succeeded.
 func (c *Change[T]) noteLostChanges() {
 	fields := c.original.LostFields(c.call.WorkingCopy)
+	if len(fields) == 0 {
+		return
+	}
 	c.call.ReportLostFields(fields)
-	if len(fields) > 0 && c.mistakes.inPlaceChange.CompareAndSwap(false, true) {
+	if c.mistakes.inPlaceChange.CompareAndSwap(false, true) {
 		logging.Warn(c.log,
 			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
 			"fields", fields, "instead", fmt.Sprintf("Patch(func(object %T) { ... })", c.Object))

@@ -108,9 +108,9 @@ type Invocation struct {
 	mu sync.Mutex // guards the Object field, but not the content of the map
 }
 
-// ReportLostFields calls OnLostFields, if it is set and there are any fields.
+// ReportLostFields calls OnLostFields, if it is set.
 func (c *Invocation) ReportLostFields(fields []string) {
-	if c.OnLostFields != nil && len(fields) > 0 {
+	if c.OnLostFields != nil {
 		c.OnLostFields(fields)
 	}
 }
