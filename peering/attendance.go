@@ -38,7 +38,7 @@ type Attendance struct {
 	member            Member
 	gate              *CombinedGate
 	namespaces        *namespaceGates              // nil unless each namespace has a gate
-	scope             Scope                 // the namespaces to join; by default, the ClusterKopfPeering
+	scope             Scope                        // the namespaces to join; by default, the ClusterKopfPeering
 	identify          func(context.Context) string // for a member without an identity; may be nil
 	api               rest.Interface
 	client            client.WithWatch
