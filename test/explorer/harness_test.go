@@ -74,9 +74,20 @@ func scenarioFactory(s scenario) func() explorer.Scenario {
 			},
 			Play:    w.play,
 			Through: w.through,
-			Foreign: func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"foreign": "yes"}) },
+			Foreign: addForeignLabel,
 		}
 	}
+}
+
+// addForeignLabel adds a label. It keeps the others: a child of another namespace that has lost the label of its parent
+// is a foreign object for the next process, which refuses to change it.
+func addForeignLabel(o *unstructured.Unstructured) {
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["foreign"] = "yes"
+	o.SetLabels(labels)
 }
 
 // play is all steps, and the end.
