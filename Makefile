@@ -352,10 +352,12 @@ explore: gotestsum ## Look for failures in one way, the NAME. Without a name, it
 .PHONY: mutants
 # With SINCE, only what fits into FOR is tried; the output lists the rest.
 mutants: BASE := $(or $(SINCE),$(BASE))
-mutants: ## Change the code of PACKAGES, or only lines changed SINCE a branch, and list what no test notices.
+mutants: ## Change the code of PACKAGES, only lines changed SINCE a branch, or a random SAMPLE, and list what no test notices.
 	$(call say,small changes of the code$(comma) tried with TESTS=$(TESTS): all that import a package$(comma) own$(comma) or packages)
 	@$(if $(SINCE),$(FIND_BASE); )nice -n 10 $(GO) run ./test/mutants -tests '$(TESTS)' $(if $(SINCE),-since "$$base" -for '$(FOR)') \
-		$(if $(filter ./...,$(PACKAGES)),./internal/... ./storage/... ./reconcilers/...,$(PACKAGES))
+		$(if $(SAMPLE),-sample '$(SAMPLE)' -seed '$(or $(SEED),1)') \
+		$(if $(filter ./...,$(PACKAGES)),./internal/... ./storage/... ./reconcilers/... \
+		$(if $(SAMPLE),./facade/... ./peering/... ./webhooks/...),$(PACKAGES))
 
 # What "make figures" measures.
 FIGURE_children    = ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade

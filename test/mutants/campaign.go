@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// campaign tries the changes of one package.
+// campaign tries the changes of packages.
 type campaign struct {
 	module       module
-	target       *target
+	targets      []*target
 	folder       string
 	overlay      string
 	workers      int
 	lastProgress time.Time
 }
 
-// try builds the tests that import a package, one program after the other, until every change is noticed. It does not
-// fail when the time is over: the remaining changes are untried.
-func (m module) try(ctx context.Context, t *target, o options) error {
+// try builds the tests that import one of the packages, one program after the other, until every change is noticed. It
+// does not fail when the time is over: the remaining changes are untried.
+func (m module) try(ctx context.Context, targets []*target, o options) error {
 	folder, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return fmt.Errorf("making a folder for test programs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	c := &campaign{module: m, target: t, folder: folder, workers: o.workers, lastProgress: time.Now()}
-	if c.overlay, err = t.overlay(folder); err != nil {
+	c := &campaign{module: m, targets: targets, folder: folder, workers: o.workers, lastProgress: time.Now()}
+	if c.overlay, err = writeOverlay(folder, targets); err != nil {
 		return err
 	}
-	testing, err := m.testPackages(ctx, t.path, o.tests)
+	testing, err := m.testPackages(ctx, pathsOf(targets), o.tests)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (m module) try(ctx context.Context, t *target, o options) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			say("%s: the time is over", t.path)
+			say("the time is over")
 			return nil
 		}
 	}
@@ -56,9 +56,11 @@ func (m module) try(ctx context.Context, t *target, o options) error {
 
 func (c *campaign) alive() []*mutant {
 	var alive []*mutant
-	for _, one := range c.target.mutants {
-		if one.alive() {
-			alive = append(alive, one)
+	for _, target := range c.targets {
+		for _, one := range target.mutants {
+			if one.alive() {
+				alive = append(alive, one)
+			}
 		}
 	}
 	return alive
@@ -123,6 +125,6 @@ func (c *campaign) inParallel(n int, do, tell func(i int)) {
 func (c *campaign) progress(format string, done, all int, with *program) {
 	if now := time.Now(); now.Sub(c.lastProgress) > 5*time.Second || c.lastProgress.IsZero() {
 		c.lastProgress = now
-		say("%s with ./%s: "+format, c.target.path, c.module.relative(with.dir), done, all)
+		say("./%s: "+format, c.module.relative(with.dir), done, all)
 	}
 }

@@ -48,7 +48,8 @@ func TestSmall(t *testing.T) {
 
 func TestAlone(t *testing.T) { t.Error("fails without any change") }
 `,
-	"high/high.go": "package high\n\nimport \"m/low\"\n\nfunc Sum() int { return low.Forever(3) }\n",
+	"high/high.go": "package high\n\nimport \"m/low\"\n\nfunc Sum() int { return low.Forever(3) }\n\n" +
+		"func Unseen() bool { return !odd() }\n\nfunc odd() bool { return Sum()%2 == 1 }\n",
 	"high/high_test.go": `package high
 
 import (
@@ -76,37 +77,42 @@ func TestCampaign(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	m := writeModule(t, samplePackages)
-	got := tried(t, m, "all")
+	got := tried(t, m, "all", "./low", "./high")
 	want := []string{
 		// A test of the package above knows about odd ones; the one that fails without a change notices nothing.
-		"low/low.go:8:35: Small: `n < 10` to `n <= 10` survived the tests of low, high",
+		"low/low.go:8:35: Small: `n < 10` to `n <= 10` survived the tests of high, low",
 		"low/low.go:21:51: Unseen: `2 * d` to `2 / d` is reached by no test",
+		"high/high.go:7:29: Unseen: `!odd()` to `odd()` is reached by no test",
+		"high/high.go:9:34: odd: `Sum()%2 == 1` to `Sum()%2 != 1` is reached by no test",
+		"high/high.go:9:31: odd: `Sum()%2` to `Sum() * 2` is reached by no test",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what no test of any package notices (-want, +got):\n%s", diff)
 	}
-	for _, line := range tried(t, m, "own") {
+	for _, line := range tried(t, m, "own", "./low") {
 		if strings.Contains(line, "Forever") && !strings.HasSuffix(line, "reached by no test") {
 			t.Errorf("own tests: %s", line)
 		}
 	}
 }
 
-func tried(t *testing.T, m module, tests string) []string {
+func tried(t *testing.T, m module, tests string, patterns ...string) []string {
 	t.Helper()
-	packages, err := m.packages(t.Context(), []string{"./low"})
+	packages, err := m.packages(t.Context(), patterns)
 	if err != nil {
-		t.Fatalf("listing the package: %v", err)
+		t.Fatalf("listing the packages: %v", err)
 	}
-	target, err := m.load(t.Context(), packages[0])
+	targets, err := m.targets(t.Context(), packages, selection{})
 	if err != nil {
-		t.Fatalf("loading the package: %v", err)
+		t.Fatalf("loading the packages: %v", err)
 	}
-	if err := m.try(t.Context(), target, options{tests: tests, workers: 1}); err != nil {
+	if err := m.try(t.Context(), targets, options{tests: tests, workers: 1}); err != nil {
 		t.Fatalf("trying the changes: %v", err)
 	}
 	var out bytes.Buffer
 	var report report
-	report.add(&out, "low", target.mutants)
+	for _, one := range targets {
+		report.add(&out, one.name, one.mutants)
+	}
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }

@@ -137,7 +137,8 @@ func TestReport(t *testing.T) {
 		"p.go:0:0: f: `a` to `b` is reached by no test\n" +
 		"package  changes  killed  survived  not reached  not tried\n" +
 		"one      2        100 %   0         0 %          1\n" +
-		"two      5        75 %    1         20 %         0\n"
+		"two      5        75 %    1         20 %         0\n" +
+		"all      7        80 %    1         14 %         1\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}

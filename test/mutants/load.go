@@ -18,9 +18,7 @@ import (
 type target struct {
 	path, dir, name string
 	files           []*source
-	// count is that of all changes, also of those that are not to be tried.
-	count   int
-	mutants []*mutant
+	mutants         []*mutant
 }
 
 // source is a file, and the places in it that have changes.
@@ -30,8 +28,15 @@ type source struct {
 	sites []*site
 }
 
-// load parses and checks a package, and finds its changes.
-func (m module) load(ctx context.Context, one listedPackage) (*target, error) {
+func pathsOf(targets []*target) (paths []string) {
+	for _, one := range targets {
+		paths = append(paths, one.path)
+	}
+	return paths
+}
+
+// load parses and checks a package, and finds its changes. The first has the number that is given.
+func (m module) load(ctx context.Context, one listedPackage, firstID int) (*target, error) {
 	files := token.NewFileSet()
 	var parsed []*ast.File
 	loaded := &target{path: one.ImportPath, dir: one.Dir}
@@ -65,9 +70,8 @@ func (m module) load(ctx context.Context, one listedPackage) (*target, error) {
 			code: loaded.files[i], path: m.relative(loaded.files[i].path), tree: tree, files: files, info: &info,
 			pkg: checked,
 		}
-		loaded.mutants = append(loaded.mutants, search.mutants(len(loaded.mutants)+1)...)
+		loaded.mutants = append(loaded.mutants, search.mutants(firstID+len(loaded.mutants))...)
 	}
-	loaded.count = len(loaded.mutants)
 	return loaded, nil
 }
 

@@ -1,12 +1,12 @@
 // Command mutants measures how strong the tests are: it changes the code in small ways and asks whether a test notices.
 //
-//	go run ./test/mutants [-since COMMIT] [-for 60s] [-tests all|own|PACKAGES] PACKAGES
+//	go run ./test/mutants [-since COMMIT | -sample N [-seed S]] [-for 60s] [-tests all|own|PACKAGES] PACKAGES
 //
 // It stands apart from the mutation testers that exist, as those run either the tests of the changed package alone, or
 // all tests of the module for each change, and here much of an engine is shown by tests a package higher. All changes
-// of a package are compiled at once, each behind a switch, and a test program is built once. It is recorded which of
-// its tests reach which change, and a change is tried with those that reach it, the quick ones first. The tree is never
-// touched: the changed files are an overlay of the build.
+// are compiled at once, each behind a switch, and each test program is built once. It is recorded which of its tests
+// reach which change, and a change is tried with those that reach it, the quick ones first. The tree is never touched:
+// the changed files are an overlay of the build.
 //
 // Changes that no test can notice are listed in equivalent.txt, with the reason.
 package main
@@ -20,13 +20,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 )
 
 type options struct {
 	root, equivalent, baseCommit, tests   string
 	limit                                 time.Duration
-	workers                               int
+	workers, sample                       int
+	seed                                  uint64
 	minKilledPercent, maxUnreachedPercent int
 }
 
@@ -41,6 +43,8 @@ func main() {
 	flag.StringVar(&o.equivalent, "equivalent", "test/mutants/equivalent.txt", "the list of unnoticeable changes")
 	flag.StringVar(&o.baseCommit, "since", "", "only lines changed since this commit; then every survivor is a failure")
 	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
+	flag.IntVar(&o.sample, "sample", 0, "try only so many changes, chosen at random; 0 is all")
+	flag.Uint64Var(&o.seed, "seed", 1, "the seed of the sample")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and list the untried changes; 0 is never")
 	flag.IntVar(&o.workers, "workers", max(1, runtime.NumCPU()/2), "how many test programs run at the same time")
 	flag.IntVar(&o.minKilledPercent, "killed", 95,
@@ -109,26 +113,42 @@ func (s selection) of(mutants []*mutant) []*mutant {
 }
 
 func (o options) measure(ctx context.Context, m module, packages []listedPackage, wanted selection) error {
+	targets, err := m.targets(ctx, packages, wanted)
+	if err != nil {
+		return err
+	}
+	if o.sample > 0 {
+		takeSample(targets, o.sample, o.seed)
+	}
+	targets = slices.DeleteFunc(targets, func(one *target) bool { return len(one.mutants) == 0 })
+	if err := m.try(ctx, targets, o); err != nil {
+		return fmt.Errorf("trying the changes: %w", err)
+	}
 	var report report
+	for _, target := range targets {
+		report.add(os.Stdout, m.relative(target.dir), target.mutants)
+	}
+	report.table(os.Stdout)
+	return o.verdict(report, wanted.equivalents.stale(m.root))
+}
+
+// targets loads the packages with the wanted changes of each.
+func (m module) targets(ctx context.Context, packages []listedPackage, wanted selection) ([]*target, error) {
+	var targets []*target
+	firstID := 1
 	for _, one := range packages {
 		if wanted.changedLines != nil && !wanted.changedLines.touch(m.relative(one.Dir)) {
 			continue
 		}
-		target, err := m.load(ctx, one)
+		target, err := m.load(ctx, one, firstID)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		firstID += len(target.mutants)
 		target.mutants = wanted.of(target.mutants)
-		if len(target.mutants) == 0 {
-			continue
-		}
-		if err := m.try(ctx, target, o); err != nil {
-			return fmt.Errorf("trying the changes of %s: %w", one.ImportPath, err)
-		}
-		report.add(os.Stdout, m.relative(one.Dir), target.mutants)
+		targets = append(targets, target)
 	}
-	report.table(os.Stdout)
-	return o.verdict(report, wanted.equivalents.stale(m.root))
+	return targets, nil
 }
 
 // verdict returns an error if the tests are too weak or if the list is out of date. Only the loaded files can show the
@@ -139,8 +159,16 @@ func (o options) verdict(r report, stale []string) error {
 		say("%s: is listed as equivalent, but the code does not have it any more: remove or correct it", one)
 		err = errStale
 	}
-	part := o.baseCommit != ""
-	if part && r.survivors() > 0 || !part && r.weak(o.minKilledPercent, o.maxUnreachedPercent) {
+	var weak bool
+	switch {
+	case o.baseCommit != "":
+		weak = r.survivors() > 0
+	case o.sample > 0: // too few changes of each package
+		weak = r.sum().isWeak(o.minKilledPercent, o.maxUnreachedPercent)
+	default:
+		weak = r.weak(o.minKilledPercent, o.maxUnreachedPercent)
+	}
+	if weak {
 		err = errors.Join(errWeak, err)
 	}
 	return err

@@ -47,15 +47,17 @@ func (s *search) binary(node *ast.BinaryExpr) {
 // choice lets a switch choose between a comparison and its changes: only one of them is evaluated.
 func (s *search) choice(node *ast.BinaryExpr, changes []token.Token) {
 	var text, switches []string
+	var ids []int
 	for _, to := range changes {
 		id := s.mutant(node.OpPos, s.text(node), s.text(node.X)+" "+to.String()+" "+s.text(node.Y))
+		ids = append(ids, id)
 		text = append(text, fmt.Sprintf("mutantOn(%d) && (%s %s %s)", id, s.plain(node.X), to, s.plain(node.Y)))
 		switches = append(switches, fmt.Sprintf("mutantOff(%d)", id))
 	}
 	s.site(node, func(part part) string {
 		unchanged := s.within(part, node.X) + " " + node.Op.String() + " " + s.within(part, node.Y)
 		return "(" + strings.Join(text, " || ") + " || " + strings.Join(switches, " && ") + " && (" + unchanged + "))"
-	})
+	}, ids...)
 }
 
 func (s *search) unary(node *ast.UnaryExpr) {
@@ -65,7 +67,7 @@ func (s *search) unary(node *ast.UnaryExpr) {
 			id := s.mutant(node.Pos(), s.text(node), s.text(node.X))
 			s.site(node, func(part part) string {
 				return fmt.Sprintf("(mutantOn(%d) != (!%s))", id, s.within(part, node.X))
-			})
+			}, id)
 		}
 	case token.SUB:
 		s.number(node, node.Pos(), "+"+s.text(node.X), "+"+s.plain(node.X))
@@ -81,7 +83,7 @@ func (s *search) number(node ast.Expr, at token.Pos, to, changed string) {
 	id := s.mutant(at, s.text(node), to)
 	s.site(node, func(part part) string {
 		return fmt.Sprintf("func() %s { if mutantOn(%d) { return %s }; return %s }()", of, id, changed, part.inside())
-	})
+	}, id)
 }
 
 // typeName is how a number's type is called in this file; false if it is none, or is of a package not imported here.
@@ -139,7 +141,7 @@ func (s *search) isCondition(of ast.Expr) bool {
 
 func (s *search) negated(of ast.Expr) {
 	id := s.mutant(of.Pos(), s.text(of), "!"+s.text(of))
-	s.site(of, func(part part) string { return fmt.Sprintf("(mutantOn(%d) != (%s))", id, part.inside()) })
+	s.site(of, func(part part) string { return fmt.Sprintf("(mutantOn(%d) != (%s))", id, part.inside()) }, id)
 }
 
 // literal changes a returned bool unless it is returned beside an error, where callers ignore it.
@@ -155,7 +157,7 @@ func (s *search) literal(of *ast.Ident) {
 		return
 	}
 	id := s.mutant(of.Pos(), "return "+of.Name, "return !"+of.Name)
-	s.site(of, func(part) string { return fmt.Sprintf("(mutantOn(%d) != %s)", id, of.Name) })
+	s.site(of, func(part) string { return fmt.Sprintf("(mutantOn(%d) != %s)", id, of.Name) }, id)
 }
 
 func isError(of types.Type) bool {

@@ -75,14 +75,14 @@ func (m module) packages(ctx context.Context, patterns []string) ([]listedPackag
 	}), err
 }
 
-// testPackages are the packages whose tests import the one at path: its own first, then those with the fewest
-// dependencies, which are built the fastest and know it best. Those under test/ show things as a whole and take
-// minutes. Which is "all", "own", or patterns of packages, with spaces between them, which are tried beside its own.
-func (m module) testPackages(ctx context.Context, path, which string) ([]string, error) {
-	patterns := strings.Fields(which)
+// testPackages returns the packages whose tests import one of those at the paths, those with the fewest dependencies
+// first: they are built the fastest and know it best. Those under test/ show things as a whole and take minutes. Which
+// is "all", "own", or patterns of packages, with spaces between them, which are tried beside the paths' own.
+func (m module) testPackages(ctx context.Context, paths []string, which string) ([]string, error) {
+	patterns := slices.Concat(paths, strings.Fields(which))
 	switch which {
 	case "own":
-		return []string{path}, nil
+		patterns = paths
 	case "all":
 		patterns = []string{"./..."}
 	}
@@ -93,15 +93,23 @@ func (m module) testPackages(ctx context.Context, path, which string) ([]string,
 	all = slices.DeleteFunc(all, func(p listedPackage) bool {
 		dir := m.relative(p.Dir)
 		apart := strings.HasPrefix(dir, "test/") || strings.HasPrefix(dir, "examples/")
-		return !strings.HasSuffix(p.ImportPath, ".test") || apart && which == "all" || needsServer(p.Dir) ||
-			!slices.ContainsFunc(p.Deps, func(dep string) bool { return strings.Split(dep, " ")[0] == path })
+		tested, isTest := strings.CutSuffix(p.ImportPath, ".test")
+		switch {
+		case !isTest:
+			return true
+		case slices.Contains(paths, tested):
+			return false
+		case apart && which == "all" || needsServer(p.Dir):
+			return true
+		}
+		return !slices.ContainsFunc(p.Deps, func(dep string) bool {
+			return slices.Contains(paths, strings.Split(dep, " ")[0])
+		})
 	})
 	slices.SortStableFunc(all, func(a, b listedPackage) int { return len(a.Deps) - len(b.Deps) })
-	names := []string{path}
+	var names []string
 	for _, one := range all {
-		if name := strings.TrimSuffix(one.ImportPath, ".test"); name != path {
-			names = append(names, name)
-		}
+		names = append(names, strings.TrimSuffix(one.ImportPath, ".test"))
 	}
 	return names, nil
 }

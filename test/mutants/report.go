@@ -54,7 +54,7 @@ func (r *report) table(to io.Writer) {
 	slices.SortStableFunc(r.rows, func(a, b row) int { return cmp.Compare(a.dir, b.dir) })
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(out, "package\tchanges\tkilled\tsurvived\tnot reached\tnot tried")
-	for _, one := range r.rows {
+	for _, one := range append(slices.Clone(r.rows), r.sum()) {
 		_, _ = fmt.Fprintf(
 			out, "%s\t%d\t%d %%\t%d\t%d %%\t%d\n", one.dir, one.total, one.killedPercent(), one.survived,
 			one.unreachedPercent(), one.untried,
@@ -63,17 +63,30 @@ func (r *report) table(to io.Writer) {
 	_ = out.Flush()
 }
 
-func (r *report) survivors() int {
-	sum := 0
+// sum returns the figures of all packages together.
+func (r *report) sum() row {
+	sum := row{dir: "all"}
 	for _, one := range r.rows {
-		sum += one.survived + one.unreached
+		sum.total += one.total
+		sum.killed += one.killed
+		sum.survived += one.survived
+		sum.unreached += one.unreached
+		sum.untried += one.untried
 	}
 	return sum
 }
 
-// weak says whether a package has less than so many percent killed, or more than so many not reached.
+func (r *report) survivors() int {
+	sum := r.sum()
+	return sum.survived + sum.unreached
+}
+
+// weak says whether a package is weak.
 func (r *report) weak(killed, unreached int) bool {
-	return slices.ContainsFunc(r.rows, func(one row) bool {
-		return one.killedPercent() < killed || one.unreachedPercent() > unreached
-	})
+	return slices.ContainsFunc(r.rows, func(one row) bool { return one.isWeak(killed, unreached) })
+}
+
+// isWeak says whether less than so many percent are killed, or more than so many are not reached.
+func (r row) isWeak(killed, unreached int) bool {
+	return r.killedPercent() < killed || r.unreachedPercent() > unreached
 }

@@ -6,11 +6,14 @@ import (
 	"go/ast"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // site is a piece of the source that is replaced by one with switches. Sites are nested, as expressions are.
 type site struct {
+	ids        []int
 	start, end int
 	render     func(text part) string
 }
@@ -81,21 +84,17 @@ func mutantOn(id int) bool {
 func mutantOff(id int) bool { return mutantChosen != id }
 `
 
-// overlay writes the package with all switches into a folder, and returns the overlay file for the compiler.
-func (t *target) overlay(folder string) (string, error) {
+// writeOverlay writes the packages with the switches of their changes into a folder, and returns the overlay file for
+// the compiler.
+func writeOverlay(folder string, targets []*target) (string, error) {
 	replaced := map[string]string{}
-	write := func(path, text string) error {
-		replaced[path] = filepath.Join(folder, filepath.Base(path))
-		return os.WriteFile(replaced[path], []byte(text), 0o600)
-	}
-	err := write(filepath.Join(t.dir, "mutants_switches.go"), fmt.Sprintf(switches, t.name, t.count+1))
-	for _, file := range t.files {
-		if err == nil && len(file.sites) > 0 {
-			err = write(file.path, file.rewritten())
+	for _, one := range targets {
+		for path, text := range one.rewritten() {
+			replaced[path] = filepath.Join(folder, strconv.Itoa(len(replaced))+".go")
+			if err := os.WriteFile(replaced[path], []byte(text), 0o600); err != nil {
+				return "", fmt.Errorf("writing the changed files: %w", err)
+			}
 		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("writing the changed files: %w", err)
 	}
 	path := filepath.Join(folder, "overlay.json")
 	text, err := json.Marshal(map[string]any{"Replace": replaced})
@@ -108,6 +107,24 @@ func (t *target) overlay(folder string) (string, error) {
 	return path, nil
 }
 
-func (s *source) rewritten() string {
-	return part{code: s, end: len(s.text)}.inside()
+// rewritten returns the changed and added files of the package, by path.
+func (t *target) rewritten() map[string]string {
+	wanted, lastID := map[int]bool{}, 0
+	for _, one := range t.mutants {
+		wanted[one.id] = true
+	}
+	files := map[string]string{}
+	for _, file := range t.files {
+		file.sites = slices.DeleteFunc(file.sites, func(one *site) bool {
+			return !slices.ContainsFunc(one.ids, func(id int) bool { return wanted[id] })
+		})
+		for _, one := range file.sites {
+			lastID = max(lastID, slices.Max(one.ids))
+		}
+		if len(file.sites) > 0 {
+			files[file.path] = part{code: file, end: len(file.text)}.inside()
+		}
+	}
+	files[filepath.Join(t.dir, "mutants_switches.go")] = fmt.Sprintf(switches, t.name, lastID+1)
+	return files
 }

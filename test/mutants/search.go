@@ -142,7 +142,9 @@ func (s *search) mutant(at token.Pos, from, to string) int {
 	return one.id
 }
 
-// site notes that the source of a node is replaced.
-func (s *search) site(node ast.Node, render func(text part) string) {
-	s.code.sites = append(s.code.sites, &site{start: s.offset(node.Pos()), end: s.offset(node.End()), render: render})
+// site notes that the source of a node is replaced, for the changes with these numbers.
+func (s *search) site(node ast.Node, render func(text part) string, ids ...int) {
+	s.code.sites = append(s.code.sites, &site{
+		ids: ids, start: s.offset(node.Pos()), end: s.offset(node.End()), render: render,
+	})
 }

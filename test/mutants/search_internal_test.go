@@ -137,7 +137,7 @@ func loadCode(t *testing.T, code string) *target {
 	if err != nil {
 		t.Fatalf("listing the package: %v", err)
 	}
-	loaded, err := m.load(t.Context(), packages[0])
+	loaded, err := m.load(t.Context(), packages[0], 1)
 	if err != nil {
 		t.Fatalf("loading the package: %v", err)
 	}

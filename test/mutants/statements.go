@@ -63,5 +63,5 @@ func (s *search) statement(node ast.Stmt, at token.Pos, to, changed string) {
 	id := s.mutant(at, s.text(node), to)
 	s.site(node, func(part part) string {
 		return fmt.Sprintf("if mutantOn(%d) { %s } else { %s }", id, changed, part.inside())
-	})
+	}, id)
 }
