@@ -18,8 +18,8 @@ func ClosedByAny(gate WriteGate) *CombinedGate {
 	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}}
 }
 
-// ClosedByAll returns a combined gate that is closed while all of its parts are closed. Writes end with the last part.
-func ClosedByAll(gate WriteGate) *CombinedGate {
+// closedByAll returns a combined gate that is closed while all of its parts are closed. Writes end with the last part.
+func closedByAll(gate WriteGate) *CombinedGate {
 	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}, isClosedByAll: true}
 }
 
@@ -63,12 +63,12 @@ func (c *CombinedGate) updatePart(change func()) {
 	// Without parts, the gate is open and writes do not end.
 	closed, end, isFirst := false, time.Time{}, true
 	for part := range c.parts {
-		// With ClosedByAny, one closed part closes the gate. With ClosedByAll, one open part opens it. In both cases,
+		// With ClosedByAny, one closed part closes the gate. With closedByAll, one open part opens it. In both cases,
 		// that part overrides the state which the parts before it gave.
 		if isFirst || part.closed != c.isClosedByAll {
 			closed = part.closed
 		}
-		// The earliest end counts, or the latest one with ClosedByAll.
+		// The earliest end counts, or the latest one with closedByAll.
 		if isFirst || endsBefore(part.writableUntil, end) != c.isClosedByAll {
 			end = part.writableUntil
 		}

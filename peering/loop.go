@@ -18,7 +18,7 @@ func KopfJitter() time.Duration {
 
 // Run keeps the record alive and removes the expired records of others until the context ends. It then removes the
 // record.
-func (m *Membership) Run(ctx context.Context) {
+func (m *membership) Run(ctx context.Context) {
 	defer m.removals.Wait()
 	for ctx.Err() == nil {
 		m.processDueWork(ctx)
@@ -29,7 +29,7 @@ func (m *Membership) Run(ctx context.Context) {
 // processDueWork makes the one request that is due, or waits until the next one is. Writing the own record has
 // priority: peers treat the operator as dead if it is late. A removal after a write uses the version of its answer, so
 // the two do not conflict.
-func (m *Membership) processDueWork(ctx context.Context) {
+func (m *membership) processDueWork(ctx context.Context) {
 	m.mu.Lock()
 	s, now := &m.state, time.Now()
 	// The decision is made under the lock, the request without it: observations must not wait for the API server.
@@ -51,7 +51,7 @@ func (m *Membership) processDueWork(ctx context.Context) {
 
 // waitForWork waits until the limit, or until an observation or a decision wakes the loop. With orIdle, it also returns
 // when all attempts have ended.
-func (m *Membership) waitForWork(ctx context.Context, limit time.Duration, orIdle bool) {
+func (m *membership) waitForWork(ctx context.Context, limit time.Duration, orIdle bool) {
 	var idle <-chan struct{}
 	if orIdle && m.state.member.Idle != nil {
 		idle = m.state.member.Idle()
@@ -69,7 +69,7 @@ func (m *Membership) waitForWork(ctx context.Context, limit time.Duration, orIdl
 
 // renewRecord writes the record and logs that, unless keep-alives are omitted from the log. Errors have been reported
 // already.
-func (m *Membership) renewRecord(ctx context.Context) {
+func (m *membership) renewRecord(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, m.requestTimeout())
 	defer cancel()
 	if err := m.writeOwnRecord(ctx); err == nil && !m.state.member.Stealth {
@@ -78,14 +78,14 @@ func (m *Membership) renewRecord(ctx context.Context) {
 }
 
 // requestTimeout returns how long one request may take. It leaves time for another request before the record is lost.
-func (m *Membership) requestTimeout() time.Duration {
+func (m *membership) requestTimeout() time.Duration {
 	return max(retryDelay, min(m.state.member.recordLifetime()/6, 10*time.Second))
 }
 
 // startRemoval removes expired records in the background, one request at a time. The loop does not wait for the answer,
 // which may take long: until then, it would neither renew the own record nor write it again after a removal, and peers
 // could begin.
-func (m *Membership) startRemoval(ctx context.Context) {
+func (m *membership) startRemoval(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state.isRemoving = true
@@ -102,7 +102,7 @@ func (m *Membership) startRemoval(ctx context.Context) {
 
 // removeExpired removes the expired records of others, unless the object has changed since. A process that was
 // suspended may hold a stale object and would otherwise remove the records of live peers.
-func (m *Membership) removeExpired(ctx context.Context) error {
+func (m *membership) removeExpired(ctx context.Context) error {
 	m.mu.Lock()
 	expired, version := m.state.expired, m.state.version
 	// They are removed by one request only. If that fails, the next observation finds them again.
@@ -131,7 +131,7 @@ func (m *Membership) removeExpired(ctx context.Context) error {
 //
 // Before the removal, the record reports that the operator is idle, because peers ignore the removal of a record that
 // reports attempts. This is written even if it was reported before: the answer may have been lost.
-func (m *Membership) leavePeering(ctx context.Context) {
+func (m *membership) leavePeering(ctx context.Context) {
 	m.mu.Lock()
 	s := &m.state
 	// From here on, decisions do not open the gate again.

@@ -9,9 +9,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// SharedObject is the peering object of a member. PatchStatus merges records into its status and returns the resulting
+// sharedObject is the peering object of a member. PatchStatus merges records into its status and returns the resulting
 // object. With a resourceVersion, it fails with a conflict if the object has another version.
-type SharedObject interface {
+type sharedObject interface {
 	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
@@ -71,7 +71,7 @@ type Member struct {
 	// Notify is called with the identities of the peers for which the operator pauses, and with an empty list when it
 	// resumes. It must return quickly. It may be nil.
 	Notify func(peers []string)
-	// OnAnswer is called when [Membership.IsAnswered] becomes true. It must return quickly. It may be nil.
+	// OnAnswer is called when IsAnswered becomes true. It must return quickly. It may be nil.
 	OnAnswer func()
 	// LeaseDecides is true if a Lease decides who acts while the record cannot be published. Log lines say so.
 	LeaseDecides bool
@@ -95,7 +95,7 @@ func (m Member) runningAttempts() int {
 	return m.Busy()
 }
 
-// Membership keeps the record of one operator in one peering object, and closes its gate while the records of others
+// membership keeps the record of one operator in one peering object, and closes its gate while the records of others
 // demand that.
 //
 // # Guarantees
@@ -111,8 +111,8 @@ func (m Member) runningAttempts() int {
 //   - A record that another client removes is written again at once, and later at most once a second. The others
 //     respect its last content until the end of its lifetime, because its operator may be alive. An operator that has
 //     not seen it begins no earlier than a second after its own record is published.
-type Membership struct {
-	object SharedObject
+type membership struct {
+	object sharedObject
 	gate   WriteGate
 	log    logr.Logger
 	wake   chan struct{} // signals the loop that a request may be due; has room for one signal
@@ -125,10 +125,10 @@ type Membership struct {
 	logged        map[string]string // by matter, to log each state once
 }
 
-// JoinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already
-// acting. The membership makes requests only in [Membership.Run].
-func (m Member) JoinObject(ctx context.Context, object SharedObject, gate WriteGate) *Membership {
-	joined := &Membership{
+// joinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already
+// acting. The membership makes requests only in membership.Run.
+func (m Member) joinObject(ctx context.Context, object sharedObject, gate WriteGate) *membership {
+	joined := &membership{
 		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),
 		wake: make(chan struct{}, 1), state: newState(m), logged: map[string]string{},
 	}
@@ -140,7 +140,7 @@ func (m Member) JoinObject(ctx context.Context, object SharedObject, gate WriteG
 
 // IsAnswered reports whether the demands of the peers are known and applied to the gate, and the record is published or
 // cannot be stored. Once true, it remains so.
-func (m *Membership) IsAnswered() bool {
+func (m *membership) IsAnswered() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.isAnswered
@@ -148,7 +148,7 @@ func (m *Membership) IsAnswered() bool {
 
 // IsPublished reports whether the object has the record of the operator, or had it until an outage: then the records
 // decide who acts. The answer is unknown until the API server has answered.
-func (m *Membership) IsPublished() (published, known bool) {
+func (m *membership) IsPublished() (published, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record := m.state.record
@@ -156,11 +156,11 @@ func (m *Membership) IsPublished() (published, known bool) {
 }
 
 // Self returns the operator.
-func (m *Membership) Self() Self { return m.state.member.Self }
+func (m *membership) Self() Self { return m.state.member.Self }
 
 // NewestRecords returns the newest records by identity, with the operator's own, and with expired ones until they are
 // removed.
-func (m *Membership) NewestRecords() map[string]PeerRecord {
+func (m *membership) NewestRecords() map[string]PeerRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.peers.validRecords(time.Now())

@@ -9,7 +9,7 @@ import (
 // and cluster-scoped objects belong to them, too. It must be called before Run.
 func (a *Attendance) PauseNamespaces(gates func(namespace string) AttemptGate) {
 	a.namespaces = &namespaceGates{
-		gateFor: gates, combined: ClosedByAll(a.gate.AddPart()), byNamespace: map[string]*namespaceGate{},
+		gateFor: gates, combined: closedByAll(a.gate.AddPart()), byNamespace: map[string]*namespaceGate{},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // ObserveObject evaluates an object from a watch or a list, and sets the gate.
-func (m *Membership) ObserveObject(object map[string]any) {
+func (m *membership) ObserveObject(object map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now() // not before, because the lock may be held for long
@@ -17,7 +17,7 @@ func (m *Membership) ObserveObject(object map[string]any) {
 
 // evaluateObject evaluates the records of the object; the caller holds the lock. Objects with other names are ignored.
 // Of an object that is older than the newest one, only the last content of removed records is used.
-func (m *Membership) evaluateObject(object map[string]any, now time.Time) {
+func (m *membership) evaluateObject(object map[string]any, now time.Time) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata["name"] != m.state.member.Name {
 		return
@@ -34,7 +34,7 @@ func (m *Membership) evaluateObject(object map[string]any, now time.Time) {
 
 // ObserveAbsence makes the loop write the record, because the object seems to be missing. The answer to that write
 // decides whether it is: a watch may be late.
-func (m *Membership) ObserveAbsence() {
+func (m *membership) ObserveAbsence() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.state.record == recordPublished {
@@ -50,7 +50,7 @@ func isOlder(version, than string) bool {
 }
 
 // applyDecision applies the current decision to the gate; the caller holds the lock.
-func (m *Membership) applyDecision(now time.Time) {
+func (m *membership) applyDecision(now time.Time) {
 	s := &m.state
 	if s.hasLeft {
 		return
@@ -88,7 +88,7 @@ func (m *Membership) applyDecision(now time.Time) {
 
 // setAlarm schedules the next decision that depends on time alone. The loop cannot do that: the gate must close in time
 // even while a request is running.
-func (m *Membership) setAlarm(now time.Time) {
+func (m *membership) setAlarm(now time.Time) {
 	if m.decisionTimer != nil {
 		m.decisionTimer.Stop()
 	}
@@ -103,7 +103,7 @@ func (m *Membership) setAlarm(now time.Time) {
 
 // wakeLoop makes the loop check for due requests. It does not block: one pending signal is enough, as the loop checks
 // everything.
-func (m *Membership) wakeLoop() {
+func (m *membership) wakeLoop() {
 	select {
 	case m.wake <- struct{}{}:
 	default:

@@ -16,7 +16,7 @@ type place struct {
 
 // presence is the membership of the operator in one place. The function end cancels it without waiting.
 type presence struct {
-	*Membership
+	*membership
 
 	end func()
 }
@@ -92,7 +92,7 @@ func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
 		HasStatus: at.kind.hasStatus,
 	}
-	membership := member.JoinObject(ctx, object, part)
+	membership := member.joinObject(ctx, object, part)
 	// The values of the context remain, such as the logger; its end does not matter here.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup

@@ -11,21 +11,21 @@ import (
 
 // wasLogged stores the state of a matter, and reports whether it was the same before. So each state is logged once, and
 // not with every renewal.
-func (m *Membership) wasLogged(matter, text string) bool {
+func (m *membership) wasLogged(matter, text string) bool {
 	before := m.logged[matter]
 	m.logged[matter] = text
 	return before == text
 }
 
 // callNotify calls the Notify function if there is one.
-func (m *Membership) callNotify(peers []string) {
+func (m *membership) callNotify(peers []string) {
 	if m.state.member.Notify != nil {
 		m.state.member.Notify(peers)
 	}
 }
 
 // reportClosed logs why the gate is closed.
-func (m *Membership) reportClosed(now time.Time) {
+func (m *membership) reportClosed(now time.Time) {
 	verdict := m.state.verdict
 	switch m.state.step {
 	case pauseForPeers:
@@ -45,7 +45,7 @@ func (m *Membership) reportClosed(now time.Time) {
 
 // warnEquals warns that peers of the same priority pause as well. It does not warn if the election by identity decides
 // which of them acts; that needs peers of this framework only.
-func (m *Membership) warnEquals() {
+func (m *membership) warnEquals() {
 	hasKopf := slices.ContainsFunc(m.state.verdict.EqualPeers, func(identity string) bool {
 		return m.state.peers.entries[identity].record.Runtime == ""
 	})
@@ -56,7 +56,7 @@ func (m *Membership) warnEquals() {
 }
 
 // reportResumed logs that the gate opens after a pause.
-func (m *Membership) reportResumed() {
+func (m *membership) reportResumed() {
 	// Only a pause for peers has been notified, not a mere wait for idle peers.
 	if m.logged["paused"] != "" {
 		m.callNotify(nil)
@@ -68,12 +68,12 @@ func (m *Membership) reportResumed() {
 }
 
 // reportExpired logs that the gate closes because the record was not renewed in time.
-func (m *Membership) reportExpired() {
+func (m *membership) reportExpired() {
 	logging.Warn(m.log, "Pausing operations, as the peering record could not be renewed in time")
 }
 
 // reportRemoved logs which records another client has removed.
-func (m *Membership) reportRemoved(removed []string) {
+func (m *membership) reportRemoved(removed []string) {
 	if len(removed) > 0 && !m.state.hasLeft {
 		logging.Warn(m.log, "Peer records were removed by someone else; treating these peers as alive until their "+
 			"lifetime ends", "peers", removed)
@@ -81,7 +81,7 @@ func (m *Membership) reportRemoved(removed []string) {
 }
 
 // reportMalformed logs the errors of malformed records.
-func (m *Membership) reportMalformed(err error) {
+func (m *membership) reportMalformed(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -92,14 +92,14 @@ func (m *Membership) reportMalformed(err error) {
 }
 
 // reportFailed logs an error of writing the record that can be temporary. The write is retried.
-func (m *Membership) reportFailed(err error) {
+func (m *membership) reportFailed(err error) {
 	if !m.wasLogged("failed", err.Error()) {
 		m.log.Error(err, "Failed to keep the peering record alive")
 	}
 }
 
 // reportUnavailable logs that the record cannot be stored, and whether the operator waits, stays paused, or acts alone.
-func (m *Membership) reportUnavailable(err error) {
+func (m *membership) reportUnavailable(err error) {
 	if m.wasLogged("alone", err.Error()) {
 		return
 	}

@@ -26,7 +26,7 @@ const (
 
 // followObject forwards each state of the object to the membership until the context ends. Without a watch, the
 // membership still notices changes, but later: each write of its own record returns the object.
-func (a *Attendance) followObject(ctx context.Context, at place, m *Membership) {
+func (a *Attendance) followObject(ctx context.Context, at place, m *membership) {
 	pause, logged := time.Second, ""
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -55,7 +55,7 @@ func (a *Attendance) followObject(ctx context.Context, at place, m *Membership) 
 }
 
 // listAndWatch lists the object and then watches it once. It returns nil when the watch ends in the usual way.
-func (a *Attendance) listAndWatch(ctx context.Context, at place, m *Membership) error {
+func (a *Attendance) listAndWatch(ctx context.Context, at place, m *membership) error {
 	version, err := a.listObject(ctx, at, m)
 	if err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
@@ -90,7 +90,7 @@ func (a *Attendance) listAndWatch(ctx context.Context, at place, m *Membership) 
 
 // listObject forwards the object to the membership, and returns the version from which to watch. It lists by name
 // instead of getting the object, because only a list has a version if the object is missing.
-func (a *Attendance) listObject(ctx context.Context, at place, m *Membership) (version string, err error) {
+func (a *Attendance) listObject(ctx context.Context, at place, m *membership) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	objects := a.newObjectList(at)
@@ -107,7 +107,7 @@ func (a *Attendance) listObject(ctx context.Context, at place, m *Membership) (v
 }
 
 // handleEvent forwards the object of a watch event to the membership.
-func handleEvent(event watch.Event, m *Membership) error {
+func handleEvent(event watch.Event, m *membership) error {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	switch {
 	case event.Type == watch.Bookmark:

@@ -26,7 +26,7 @@ var errDropped = errors.New("the API server did not keep it: the schema of the k
 //
 // It returns the errors of the object, and an error if the API server has dropped the record because of the kind's
 // schema.
-func (m *Membership) writeOwnRecord(ctx context.Context) error {
+func (m *membership) writeOwnRecord(ctx context.Context) error {
 	m.mu.Lock()
 	record := m.state.composeRecord(time.Now())
 	m.mu.Unlock()
@@ -36,7 +36,7 @@ func (m *Membership) writeOwnRecord(ctx context.Context) error {
 }
 
 // patchRecord writes the record of the operator. A record without a lifetime removes it.
-func (m *Membership) patchRecord(ctx context.Context, record PeerRecord) (map[string]any, error) {
+func (m *membership) patchRecord(ctx context.Context, record PeerRecord) (map[string]any, error) {
 	identity, encoded := m.Self().Identity, record.encodeFields()
 	object, err := m.object.PatchStatus(ctx, map[string]any{identity: encoded}, "")
 	status, _ := object["status"].(map[string]any)
@@ -52,7 +52,7 @@ func (m *Membership) patchRecord(ctx context.Context, record PeerRecord) (map[st
 // applyAnswer stores the result of writing the record, and evaluates the object in the answer. It holds the lock
 // throughout: a decision by the new record without the peers of the same answer could open the gate although they
 // demand a pause.
-func (m *Membership) applyAnswer(ctx context.Context, record PeerRecord, object map[string]any, err error) {
+func (m *membership) applyAnswer(ctx context.Context, record PeerRecord, object map[string]any, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := &m.state, time.Now()

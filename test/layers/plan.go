@@ -77,7 +77,7 @@ var RepositoryPlan = Plan{
 
 	{Dir: "internal/controls", Layer: 3, AllowedImports: standardLibraryAnd("sigs.k8s.io/json",
 		"k8s.io/apimachinery/pkg/util/json")},
-	{Dir: "peering", Layer: 3, Exports: 31},
+	{Dir: "peering", Layer: 3, Exports: 28},
 	{Dir: "test/vectors/progresstest", Layer: 3, IsTestKit: true},
 	{Dir: "internal/cause", Layer: 3},
 	{Dir: "internal/conditions", Layer: 3,
