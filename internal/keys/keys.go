@@ -61,7 +61,7 @@ var (
 )
 
 // AnnotationKeys returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above.
-// The key has been adapted to the object by [MarkReplicaSet]. The order is that of reading: first the [CurrentKey]
+// It does not depend on an object: see [KeysOn]. The order is that of reading: first the [CurrentKey]
 // form, then the [LegacyKey] form if v1 is true and the form differs. All of them must be written and purged.
 func AnnotationKeys(prefix, key string, v1 bool) []string {
 	current := CurrentKey(prefix, key)
@@ -174,13 +174,26 @@ func MarkReplicaSet(body map[string]any, key string) string {
 	return key
 }
 
-// MarkForObject returns the key like [MarkReplicaSet]. For an object that separates its memory from a copy of another
+// KeyOn returns the full annotation key of a key on the object, in the current form. Bound is the annotation with the
+// uid of the object to which the memory belongs, "<prefix>/handled-uid"; without it, the object cannot separate its
+// memory from a copied one. On a ReplicaSet of a Deployment, the name ends with "-ofDRS": Kubernetes copies the plain
+// annotation from the Deployment.
+func KeyOn(body map[string]any, prefix, bound, key string) string {
+	return CurrentKey(prefix, markForObject(body, bound, key))
+}
+
+// KeysOn returns all full annotation keys of a key on the object: see [KeyOn] and [AnnotationKeys].
+func KeysOn(body map[string]any, prefix, bound, key string, v1 bool) []string {
+	return AnnotationKeys(prefix, markForObject(body, bound, key), v1)
+}
+
+// markForObject returns the key like [MarkReplicaSet]. For an object that separates its memory from a copy of another
 // object's memory, it appends "-of" and the kind, such as "create-ofSecret". Bound is the annotation with the uid of
 // the object to which the memory belongs, "<prefix>/handled-uid"; an empty one disables this.
 //
 // An object separates its memory if the annotation with the kind has the object's uid, and the annotation without the
 // kind does not. On all other objects, operators that do not support keys with kinds find the same memory as this one.
-func MarkForObject(body map[string]any, bound, key string) string {
+func markForObject(body map[string]any, bound, key string) string {
 	if key = MarkReplicaSet(body, key); bound == "" {
 		return key
 	}
@@ -197,17 +210,11 @@ func MarkForObject(body map[string]any, bound, key string) string {
 	return key
 }
 
-// KindBoundKey returns the full key of the annotation with which an object separates its memory: see [MarkForObject].
+// KindBoundKey returns the full key of the annotation with which an object separates its memory.
 func KindBoundKey(body map[string]any, bound string) string {
 	prefix, name, _ := strings.Cut(bound, "/")
 	kind, _ := body["kind"].(string)
 	return CurrentKey(prefix, MarkReplicaSet(body, name)+kindSuffix+kind)
-}
-
-// ControlKey returns the full key of one of the keys that control the handling, on this object. On a ReplicaSet of a
-// Deployment, it ends with "-ofDRS": Kubernetes copies the plain annotation from the Deployment.
-func ControlKey(prefix string, body map[string]any, key string) string {
-	return prefix + "/" + MarkReplicaSet(body, key)
 }
 
 // IsControl reports whether a full annotation key is one of those that control the handling of an object, with or

@@ -46,7 +46,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-func TestMarkBound(t *testing.T) {
+func TestKeyOn(t *testing.T) {
 	const bound = "a.org/handled-uid"
 	object := func(kind string, annotations map[string]any) map[string]any {
 		return map[string]any{"kind": kind, "metadata": map[string]any{"uid": "1", "annotations": annotations}}
@@ -100,13 +100,14 @@ func TestMarkBound(t *testing.T) {
 		"ReplicaSet": {reason: "a ReplicaSet of a Deployment gets both marks",
 			bound: bound, want: "fn-ofDRS-ofReplicaSet", body: set},
 		"LongKind": {
-			reason: "a long kind is shortened in the bound annotation only", bound: bound, want: "fn-of" + long,
+			reason: "a long kind is shortened in both keys", bound: bound,
+			want: strings.TrimPrefix(keys.CurrentKey("a.org", "fn-of"+long), "a.org/"),
 			body: object(long, map[string]any{keys.CurrentKey("a.org", "handled-uid-of"+long): "1"}),
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if delta := cmp.Diff(tc.want, keys.MarkForObject(tc.body, tc.bound, "fn")); delta != "" {
+			if delta := cmp.Diff("a.org/"+tc.want, keys.KeyOn(tc.body, "a.org", tc.bound, "fn")); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 		})

@@ -35,14 +35,13 @@ type record struct {
 }
 
 // recordAnnotation returns the annotation for the record of a handler. Handlers in the background have another key,
-// since a daemon can have the id of a change handler. Mark changes the key on the ReplicaSets of a Deployment, because
-// Kubernetes copies the Deployment's annotations to them.
+// since a daemon can have the id of a change handler.
 func recordAnnotation(prefix string, body map[string]any, handler DeclaringHandler) string {
 	key := keys.ChildrenOf + handler.ID
 	if handler.Background {
 		key = keys.ChildrenOfRun + handler.ID
 	}
-	return keys.CurrentKey(prefix, keys.MarkReplicaSet(body, key))
+	return keys.KeyOn(body, prefix, "", key)
 }
 
 // readRecord reads the record in this annotation. An absent record is an empty set.
