@@ -12,24 +12,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// The paths of the fields on which the deletion of an object depends.
-var (
-	finalizersPath = diff.Path{"metadata", "finalizers"}
-	deletionPath   = diff.Path{"metadata", "deletionTimestamp"}
-	gracePath      = diff.Path{"metadata", "deletionGracePeriodSeconds"}
-)
+var finalizersPath = diff.Path{"metadata", "finalizers"}
+
+// metadataOf returns the metadata of the body; nil if it does not have any.
+func metadataOf(body map[string]any) map[string]any {
+	metadata, _ := body["metadata"].(map[string]any)
+	return metadata
+}
 
 // ObjectUID returns metadata.uid, and an empty string if the body does not have it.
 func ObjectUID(body map[string]any) string {
-	metadata, _ := body["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
+	uid, _ := metadataOf(body)["uid"].(string)
 	return uid
 }
 
 // ResourceVersion returns metadata.resourceVersion, and an empty string if the body does not have it.
 func ResourceVersion(body map[string]any) string {
-	metadata, _ := body["metadata"].(map[string]any)
-	version, _ := metadata["resourceVersion"].(string)
+	version, _ := metadataOf(body)["resourceVersion"].(string)
 	return version
 }
 
@@ -66,8 +65,7 @@ func HasFinalizer(body map[string]any, name string) bool {
 
 // IsBeingDeleted reports whether the deletion of the object has been requested.
 func IsBeingDeleted(body map[string]any) bool {
-	stamp, _ := diff.ResolvePath(body, deletionPath)
-	return stamp != nil
+	return metadataOf(body)["deletionTimestamp"] != nil
 }
 
 // BlockDeletion returns a transformation that appends the finalizer to the list unless it is there. The API server
@@ -77,8 +75,8 @@ func BlockDeletion(name string) Transform {
 		if HasFinalizer(body, name) {
 			return nil
 		}
-		metadata, ok := body["metadata"].(map[string]any)
-		if !ok || metadata == nil {
+		metadata := metadataOf(body)
+		if metadata == nil {
 			metadata = map[string]any{}
 			body["metadata"] = metadata
 		}
@@ -118,8 +116,8 @@ func GuardFinalizers(own string, change Transform) Transform {
 		if slices.EqualFunc(before, after, func(a, b any) bool { return diff.Equal(a, b) }) {
 			return nil
 		}
-		if metadata, ok := body["metadata"].(map[string]any); ok && len(after) > 0 {
-			metadata["finalizers"] = withoutRepeats(after)
+		if len(after) > 0 {
+			metadataOf(body)["finalizers"] = withoutRepeats(after)
 		}
 		if slices.Contains(before, any(own)) {
 			return BlockDeletion(own)(body)
@@ -141,8 +139,7 @@ func withoutRepeats(list []any) []any {
 
 // finalizersOf returns the finalizers of the body. The list is shared with the body.
 func finalizersOf(body map[string]any) []any {
-	value, _ := diff.ResolvePath(body, finalizersPath)
-	list, _ := value.([]any)
+	list, _ := metadataOf(body)["finalizers"].([]any)
 	return list
 }
 
@@ -153,6 +150,6 @@ func isReleased(answer map[string]any) bool {
 	if !IsBeingDeleted(answer) || len(finalizersOf(answer)) > 0 {
 		return false
 	}
-	grace, _ := diff.ResolvePath(answer, gracePath)
+	grace := metadataOf(answer)["deletionGracePeriodSeconds"]
 	return grace == nil || diff.Equal(grace, int64(0))
 }
