@@ -21,6 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/internal/cause"
 	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -176,6 +178,33 @@ func TestReadyWhileWatched(t *testing.T) {
 		watches.code.Store(0)
 		time.Sleep(3 * time.Minute)
 		m.requireFailingChecks("after the dead watch was renewed", m.ready)
+	})
+}
+
+// TestReadyWhileIndexed shows that a replica which shares the objects is not ready while the watch is missing that fills
+// an index of all objects, although its own ranges are watched.
+func TestReadyWhileIndexed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Bool
+		refused.Store(true)
+		m := newCheckedManager(t, interceptRequests(memapi.New(), func(_ context.Context, r memapi.Request) int {
+			ofAll := r.Resource.Plural == "configmaps" && r.Verb == "watch" && r.Query.Get("shardSelector") == ""
+			if ofAll && refused.Load() {
+				return http.StatusInternalServerError
+			}
+			return 0
+		}))
+		_, filling := byName()
+		stop := operateIn(t, m, reconcilers.Options{
+			Gate: &reconcilers.Gate{}, Ranges: &sharding.OwnRanges{Count: rangeCount, Held: namespaces.NewLiveSet(0, 1)},
+		}, created(t), registrationFor(t, "configmaps", filling))
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		m.requireFailingChecks("while the watch of all objects is refused", m.ready,
+			"watches: configmaps: not watched for ")
+		refused.Store(false)
+		time.Sleep(3 * time.Minute)
+		m.requireFailingChecks("after the watch has begun", m.ready)
 	})
 }
 

@@ -317,7 +317,7 @@ func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controll
 }
 
 // watchedRanges returns the ranges of a kind whose watches are checked: the own ranges, and the range of all objects if
-// handlers of parents watch the kind. The readiness has a check of its own for the lists of indices.
+// a handler needs these.
 func watchedRanges(own *sharding.OwnRanges, all []*adapters.HandlerChain) (watched []sharding.Range) {
 	ranges, _ := own.Current()
 	if own == nil {
@@ -326,7 +326,7 @@ func watchedRanges(own *sharding.OwnRanges, all []*adapters.HandlerChain) (watch
 	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return !h.Description.NeedsAllObjects() }) {
 		watched = ranges
 	}
-	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.WatchesChildren() }) {
+	if slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.NeedsAllObjects() }) {
 		watched = append(watched, sharding.Range{})
 	}
 	return watched

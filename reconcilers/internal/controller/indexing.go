@@ -35,6 +35,7 @@ func RunIndexing(
 // runIndexing fills the indices of one scope while no controller does, until the context ends.
 func (c *Controller) runIndexing(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
+	defer c.health.ReportEnd()
 	for {
 		// Wait until no controller feeds the indices of this scope.
 		c.feed = c.indexer.BeginAlone(ctx, c.indexingTask(), c.indicesFilled)
@@ -69,6 +70,7 @@ func (c *Controller) indexingTask() indexes.IndexTask {
 // indexOnce watches the objects until the context ends or a controller has listed them. Neither is an error.
 func (c *Controller) indexOnce(ctx context.Context) error {
 	defer c.feed.EndFeed()
+	c.health.ReportStart()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	informer, err := c.newInformer()

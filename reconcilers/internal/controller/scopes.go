@@ -206,7 +206,11 @@ func (s *scopeControllers) indexScope(ctx context.Context, scope memory.KindScop
 	turn := Turn{Readiness: s.turn.Readiness}
 	// Without the other handlers, the informer does not need their fields or labels.
 	own := slices.Clone(indexing)
-	newController(s.deps, turn, s.resource, scope, own, own, s.workers).runIndexing(ctx)
+	c := newController(s.deps, turn, s.resource, scope, own, own, s.workers)
+	if s.deps.Ranges == nil || !s.indexing {
+		c.health = nil // a paused scope, and a process that only stands by, are healthy without their indices
+	}
+	c.runIndexing(ctx)
 }
 
 // controllerFor creates the controller of a scope with all handlers.

@@ -94,15 +94,15 @@ func (c *Controller) finishFirstListing() {
 	if !c.hasSynced() {
 		return
 	}
-	c.health.ReportSynced()
 	c.forgetMissingObjects(c.store.List())
 	c.finishIndexListing()
 }
 
-// finishIndexListing ends the first listing for the indices, and reports the scope to the readiness. It reports objects
+// finishIndexListing ends the first listing, and reports the scope to the health and the readiness. It reports objects
 // as deleted that only the indices contain: they were indexed while no controller was running, so the memory of passes
 // does not have them.
 func (c *Controller) finishIndexListing() {
+	c.health.ReportSynced()
 	if c.feed != nil {
 		c.forgetObjects(c.feed.FinishList(c.lastSyncVersion()))
 	}
