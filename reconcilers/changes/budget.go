@@ -32,6 +32,9 @@ func (s size) addMultiple(n int, other size) size {
 }
 
 // budget is the room on an object for the progress of sub-handlers. A sub-handler is only called if its outcome fits.
+// A limit for the present size would not be enough: sub-handlers that wait for others get their records later, and
+// then the object could be too large for every further write. Before the first call, it would also not show how
+// many sub-handlers fit.
 type budget struct {
 	handling *ChangeHandling
 	object   *object

@@ -146,3 +146,40 @@ func TestDependenciesWithoutRoom(t *testing.T) {
 			w.wantClean("all")
 		}}})
 }
+
+// TestRoomOfDependents shows that the records of sub-handlers fit that get them only when their wait for another one
+// ends. Otherwise, each write would be refused, and no outcome would ever be stored.
+func TestRoomOfDependents(t *testing.T) {
+	run(t, map[string]scenario{"Failing": {"dependents that fail with long errors are called as far as they fit",
+		func(w *harness) {
+			w.leaveRoom(20_000)
+			const many = 200
+			calls := callTally{}
+			p := w.startWith(annotationStores, onCreate("a", func(_ context.Context, c *handlers.Invocation) error {
+				all := []*handlers.Handler{sub("first", ok)}
+				for i := range many {
+					call := calls.counting(func(int) handlers.Func {
+						return func(context.Context, *handlers.Invocation) error {
+							if calls[i] < 2 {
+								return errors.Join(temporaryError{10 * time.Second}, errLong)
+							}
+							return nil
+						}
+					})
+					all = append(all, sub(part(i), call(i), afterSuccess("first")))
+				}
+				for _, h := range all {
+					if err := c.Subs.Declare(h); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			p.settle()
+			if most, _ := calls.maxCalls(); most != 2 || len(calls) < 20 || len(calls) == many {
+				w.t.Errorf("%d of %d dependents were called, one of them %d times", len(calls), many, most)
+			}
+			w.wantNoRefusals(p)
+			w.wantClean("all")
+		}}})
+}
