@@ -14,6 +14,37 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
+// WithoutHidden returns a copy of the mapping without the keys of Hidden values, so that it is plain JSON. The copy
+// shares lists and scalars with the mapping.
+func WithoutHidden(value map[string]any) map[string]any {
+	if value == nil {
+		return nil
+	}
+	bare := make(map[string]any, len(value))
+	for key, inner := range value {
+		switch inner := inner.(type) {
+		case Hidden: // left out
+		case map[string]any:
+			bare[key] = WithoutHidden(inner)
+		default:
+			bare[key] = inner
+		}
+	}
+	return bare
+}
+
+// holdsHidden reports whether the value is or contains a Hidden value.
+func holdsHidden(value any) bool {
+	mapping, _ := value.(map[string]any)
+	for _, inner := range mapping {
+		if holdsHidden(inner) {
+			return true
+		}
+	}
+	_, isHidden := value.(Hidden)
+	return isHidden
+}
+
 // VeilDiff returns a copy of the diff in which the values under the paths are nil. The items keep their paths, and
 // mappings keep their keys. The paths of the items start at the path at; the paths to veil start at the root of the
 // object. If there is nothing to veil, it returns the diff itself.
@@ -50,56 +81,44 @@ func veilValue(value any, s *scope) any {
 }
 
 // scope is a set of paths, seen from one position in a tree. It covers the whole position, or only what the paths in
-// below lead to. A nil scope covers nothing. A path that leads through a list or a scalar covers the whole list or
+// byKey lead to. A nil scope covers nothing. A path that leads through a list or a scalar covers the whole list or
 // scalar, so that too much is hidden rather than too little.
 //
 // The paths are stored as a tree, so that the cost of a lookup does not depend on their number: every user who can
 // write an object can add any number of paths to its stored essence.
 type scope struct {
-	coversPosition bool              // it covers the whole position
-	byKey          map[string]*scope // by key
+	coversPosition bool // it covers the whole position
+	byKey          map[string]*scope
 }
-
-// fullScope is the scope that covers the whole position.
-var fullScope = &scope{coversPosition: true}
 
 // newScope returns the scope of the paths at the root of the tree. An empty path covers everything.
 func newScope(paths []diff.Path) *scope {
+	if len(paths) == 0 {
+		return nil
+	}
 	root := &scope{}
 	for _, path := range paths {
-		if len(path) == 0 {
-			return fullScope
-		}
 		root.addPath(path)
-	}
-	if len(root.byKey) == 0 {
-		return nil
 	}
 	return root
 }
 
-// addPath adds a path, which must not be empty. It replaces longer paths that begin with it.
+// addPath adds a path. It replaces longer paths that begin with it.
 func (s *scope) addPath(path diff.Path) {
-	for _, key := range path[:len(path)-1] {
-		inner := s.byKey[key]
-		if inner == nil {
-			inner = &scope{}
-			s.setBelow(key, inner)
-		}
+	for _, key := range path {
 		// A shorter path covers this position already.
-		if s = inner; s.coversPosition {
+		if s.coversPosition {
 			return
 		}
+		if s.byKey == nil {
+			s.byKey = map[string]*scope{}
+		}
+		if s.byKey[key] == nil {
+			s.byKey[key] = &scope{}
+		}
+		s = s.byKey[key]
 	}
-	s.setBelow(path[len(path)-1], fullScope)
-}
-
-// setBelow sets the scope below a key.
-func (s *scope) setBelow(key string, inner *scope) {
-	if s.byKey == nil {
-		s.byKey = map[string]*scope{}
-	}
-	s.byKey[key] = inner
+	*s = scope{coversPosition: true}
 }
 
 // isEmpty reports whether the scope covers neither the position nor anything below it.

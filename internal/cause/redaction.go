@@ -2,7 +2,6 @@ package cause
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -26,7 +25,6 @@ type Redaction struct {
 // essenceSealer replaces the values of one essence by digests.
 type essenceSealer struct {
 	digests digests
-	hidden  bool  // the essence has Hidden values
 	paths   []any // paths of the digests, as lists of keys
 	err     error // the first one; it ends the work
 }
@@ -38,9 +36,17 @@ func (r *Redaction) StoredForms(
 	body map[string]any, essence diffbase.Essence,
 ) func(yield func(diffbase.Essence, error) bool) {
 	return func(yield func(diffbase.Essence, error) bool) {
-		d := r.objectDigests(body)
-		_ = yield(r.sealByRules(d, essence)) && yield(sealPaths(d, essence, []diff.Path{nil})) &&
-			yield(d.sealWhole(essence))
+		large, err := r.ExceedsLimit(essence)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		d, paths, all := r.objectDigests(body), r.Paths, []diff.Path{nil}
+		// A large essence is stored as digests only, as if all paths were secret.
+		if large {
+			paths = all
+		}
+		_ = yield(d.sealPaths(essence, paths)) && yield(d.sealPaths(essence, all)) && yield(d.sealWhole(essence))
 	}
 }
 
@@ -52,99 +58,39 @@ func (r *Redaction) objectDigests(body map[string]any) digests {
 	return digests{uid: uid, keys: keys}
 }
 
-// sealByRules returns the first of the [Redaction.StoredForms].
-func (r *Redaction) sealByRules(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
-	paths := r.Paths
-	large, err := r.ExceedsLimit(essence)
-	if err != nil {
-		return nil, err
-	}
-	// A large essence is stored as digests only, as if all paths were secret.
-	if large {
-		paths = []diff.Path{nil}
-	}
-	return sealPaths(d, essence, paths)
-}
-
 // ExceedsLimit reports whether the essence exceeds the limit, so that none of its values are stored.
 func (r *Redaction) ExceedsLimit(essence diffbase.Essence) (bool, error) {
 	if r == nil || r.Limit <= 0 {
 		return false, nil
 	}
-	size, err := asciijson.EncodedSize(WithoutHidden(essence))
+	// Hidden values are rare: avoid the copy.
+	if holdsHidden(essence) {
+		essence = WithoutHidden(essence)
+	}
+	size, err := asciijson.EncodedSize(essence)
 	if err != nil {
 		return false, fmt.Errorf("measuring the essence: %w", err)
 	}
 	return size > r.Limit, nil
 }
 
-// WithoutHidden returns the value without the keys of Hidden values, so that it is plain JSON. The result shares the
-// unchanged parts with the value, which is not modified.
-func WithoutHidden(value map[string]any) map[string]any {
-	// Searching for Hidden values before copying each level would visit deeply nested values repeatedly.
-	bare, _ := withoutHidden(value)
-	return bare
-}
-
-// withoutHidden is [WithoutHidden]; changed is false if it returns the given mapping itself.
-func withoutHidden(value map[string]any) (bare map[string]any, changed bool) {
-	bare = value
-	// Copy a mapping only before its first change.
-	leave := func() {
-		if !changed {
-			bare, changed = maps.Clone(value), true
-		}
-	}
-	for key, inner := range value {
-		switch inner := inner.(type) {
-		case Hidden:
-			leave()
-			delete(bare, key)
-		case map[string]any:
-			if without, differs := withoutHidden(inner); differs {
-				leave()
-				bare[key] = without
-			}
-		}
-	}
-	return bare, changed
-}
-
 // sealPaths returns the essence as it is stored: with digests in place of Hidden values and of the values under the
 // paths.
-func sealPaths(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
-	s := &essenceSealer{digests: d, hidden: holdsHidden(essence)}
+func (d digests) sealPaths(essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	// Most essences do not have secrets: they are stored unchanged.
-	if len(paths) == 0 && !s.hidden {
+	if len(paths) == 0 && !holdsHidden(essence) {
 		return essence, nil
 	}
+	s := &essenceSealer{digests: d}
 	sealed, _ := s.sealValue(essence, make(diff.Path, 0, diff.MaxDepth), newScope(paths), false).(map[string]any)
-	if s.err != nil || len(s.paths) == 0 {
-		return sealed, s.err
+	if s.err == nil && len(s.paths) > 0 {
+		sealed[digestPathsKey] = s.paths
 	}
-	// The result may be the given essence itself.
-	sealed = maps.Clone(sealed)
-	sealed[digestPathsKey] = s.paths
-	return sealed, nil
+	return sealed, s.err
 }
 
-// holdsHidden reports whether the value contains a Hidden value.
-func holdsHidden(value any) bool {
-	switch value := value.(type) {
-	case Hidden:
-		return true
-	case map[string]any:
-		for _, inner := range value {
-			if holdsHidden(inner) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// sealValue returns the sealed value at a path. It copies a mapping only if anything in the essence must be replaced.
-// It notes the path unless a path above is noted. The path is a shared buffer, which must not be kept.
+// sealValue returns the sealed value at a path, which is a copy if it is a mapping. It notes the path unless a path
+// above is noted. The path is a shared buffer, which must not be kept.
 func (s *essenceSealer) sealValue(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := digestedFields(value, at)
 	hidden, isHidden := value.(Hidden)
@@ -164,9 +110,6 @@ func (s *essenceSealer) sealValue(value any, at diff.Path, scope *scope, noted b
 		var digest string
 		digest, s.err = s.digests.makeDigest(at, value)
 		return digest
-	}
-	if scope.isEmpty() && !s.hidden {
-		return value
 	}
 	sealed := make(map[string]any, len(mapping))
 	for key, inner := range mapping {
@@ -213,9 +156,11 @@ func (r *Redaction) RestoreEssence(
 		return nil, r.Paths
 	}
 	d := r.objectDigests(body)
-	if whole, same := d.isWhole(stored, present); same {
-		return present, r.Paths
-	} else if whole {
+	// A single digest is the only key. Beside other keys, it is data of the object.
+	if digest, isText := stored[singleDigestKey].(string); isText && len(stored) == 1 {
+		if d.matchesValue(digest, nil, present) {
+			return present, r.Paths
+		}
 		return r.UnknownEssence(present)
 	}
 	// The stored paths count as well: the rules may have changed since.
@@ -223,14 +168,11 @@ func (r *Redaction) RestoreEssence(
 	if len(sealed) == 0 && len(r.Paths) == 0 {
 		return stored, nil
 	}
-	essence = make(diffbase.Essence, len(stored))
-	at := make(diff.Path, 0, diff.MaxDepth)
 	digested, secret := newScope(sealed), newScope(r.Paths)
-	for key, value := range stored {
-		// The key is only ours if it has a list of paths.
-		if key != digestPathsKey || len(sealed) == 0 {
-			essence[key] = d.restoreValue(value, present[key], append(at, key), digested.atKey(key), secret.atKey(key))
-		}
+	essence, _ = d.restoreValue(stored, present, make(diff.Path, 0, diff.MaxDepth), digested, secret).(map[string]any)
+	// The key is only ours if it has a list of paths.
+	if len(sealed) > 0 {
+		delete(essence, digestPathsKey)
 	}
 	return essence, append(sealed, r.Paths...)
 }
@@ -245,33 +187,19 @@ func (r *Redaction) UnknownEssence(present diffbase.Essence) (essence diffbase.E
 	return diffbase.Essence{singleDigestKey: Hidden{}}, append([]diff.Path{{singleDigestKey}}, r.Paths...)
 }
 
-// isWhole reports whether the stored form is a single digest, and whether it is the digest of the present essence.
-func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
-	// A single digest is the only key. Beside other keys, it is data of the object.
-	if len(stored) != 1 {
-		return false, false
-	}
-	digest, whole := stored[singleDigestKey].(string)
-	return whole, whole && d.matchesValue(digest, nil, present)
-}
-
 // sealedPaths returns the paths of the digests in a stored essence. If the list does not have the expected form, it is
 // data of the object, and there are no digests.
-func sealedPaths(stored diffbase.Essence) []diff.Path {
+func sealedPaths(stored diffbase.Essence) (paths []diff.Path) {
 	list, _ := stored[digestPathsKey].([]any)
-	paths := make([]diff.Path, 0, len(list))
 	for _, item := range list {
-		keys, ok := item.([]any)
-		if !ok {
-			return nil
+		keys, isPath := item.([]any)
+		path := make(diff.Path, len(keys))
+		for i, key := range keys {
+			text, isText := key.(string)
+			path[i], isPath = text, isPath && isText
 		}
-		path := make(diff.Path, 0, len(keys))
-		for _, key := range keys {
-			text, ok := key.(string)
-			if !ok {
-				return nil
-			}
-			path = append(path, text)
+		if !isPath {
+			return nil
 		}
 		paths = append(paths, path)
 	}
@@ -297,7 +225,7 @@ func (d digests) restoreValue(then, now any, at diff.Path, digested, secret *sco
 	digest, isText := then.(string)
 	switch {
 	case digested.coversAll() && isText:
-		if d.matchesPresent(digest, at, now) {
+		if d.matchesValue(digest, at, now) {
 			return now
 		}
 		return Hidden{digest}
@@ -309,17 +237,4 @@ func (d digests) restoreValue(then, now any, at diff.Path, digested, secret *sco
 		digest, _ := d.makeDigest(at, then)
 		return Hidden{digest}
 	}
-}
-
-// matchesPresent reports whether the present value has the digest. A mapping and null never have one, see
-// [digestedFields].
-func (d digests) matchesPresent(digest string, at diff.Path, now any) bool {
-	if _, ok := digestedFields(now, at); ok || now == nil {
-		return false
-	}
-	// Both are unknown. They are equal if their digests are.
-	if hidden, ok := now.(Hidden); ok {
-		return hidden.digest == digest
-	}
-	return d.matchesValue(digest, at, now)
 }
