@@ -14,18 +14,23 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
-// WithoutHidden returns a copy of the mapping without the keys of Hidden values, so that it is plain JSON. The copy
-// shares lists and scalars with the mapping.
+// WithoutHidden returns the mapping without the keys of Hidden values, so that it is plain JSON. Without any, it returns
+// the mapping itself; otherwise a copy that shares lists and scalars with it.
 func WithoutHidden(value map[string]any) map[string]any {
-	if value == nil {
-		return nil
+	if !holdsHidden(value) {
+		return value
 	}
+	return copyWithoutHidden(value)
+}
+
+// copyWithoutHidden returns a copy of the mapping without the keys of Hidden values.
+func copyWithoutHidden(value map[string]any) map[string]any {
 	bare := make(map[string]any, len(value))
 	for key, inner := range value {
 		switch inner := inner.(type) {
 		case Hidden: // left out
 		case map[string]any:
-			bare[key] = WithoutHidden(inner)
+			bare[key] = copyWithoutHidden(inner)
 		default:
 			bare[key] = inner
 		}

@@ -25,6 +25,7 @@ type Redaction struct {
 // essenceSealer replaces the values of one essence by digests.
 type essenceSealer struct {
 	digests digests
+	hidden  bool  // the essence has Hidden values
 	paths   []any // paths of the digests, as lists of keys
 	err     error // the first one; it ends the work
 }
@@ -63,11 +64,7 @@ func (r *Redaction) ExceedsLimit(essence diffbase.Essence) (bool, error) {
 	if r == nil || r.Limit <= 0 {
 		return false, nil
 	}
-	// Hidden values are rare: avoid the copy.
-	if holdsHidden(essence) {
-		essence = WithoutHidden(essence)
-	}
-	size, err := asciijson.EncodedSize(essence)
+	size, err := asciijson.EncodedSize(WithoutHidden(essence))
 	if err != nil {
 		return false, fmt.Errorf("measuring the essence: %w", err)
 	}
@@ -78,10 +75,10 @@ func (r *Redaction) ExceedsLimit(essence diffbase.Essence) (bool, error) {
 // paths.
 func (d digests) sealPaths(essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	// Most essences do not have secrets: they are stored unchanged.
-	if len(paths) == 0 && !holdsHidden(essence) {
+	s := &essenceSealer{digests: d, hidden: holdsHidden(essence)}
+	if len(paths) == 0 && !s.hidden {
 		return essence, nil
 	}
-	s := &essenceSealer{digests: d}
 	sealed, _ := s.sealValue(essence, make(diff.Path, 0, diff.MaxDepth), newScope(paths), false).(map[string]any)
 	if s.err == nil && len(s.paths) > 0 {
 		sealed[digestPathsKey] = s.paths
@@ -89,8 +86,8 @@ func (d digests) sealPaths(essence diffbase.Essence, paths []diff.Path) (diffbas
 	return sealed, s.err
 }
 
-// sealValue returns the sealed value at a path, which is a copy if it is a mapping. It notes the path unless a path
-// above is noted. The path is a shared buffer, which must not be kept.
+// sealValue returns the sealed value at a path. It copies a mapping only if anything in it can be replaced. It notes the
+// path unless a path above is noted. The path is a shared buffer, which must not be kept.
 func (s *essenceSealer) sealValue(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := digestedFields(value, at)
 	hidden, isHidden := value.(Hidden)
@@ -110,6 +107,9 @@ func (s *essenceSealer) sealValue(value any, at diff.Path, scope *scope, noted b
 		var digest string
 		digest, s.err = s.digests.makeDigest(at, value)
 		return digest
+	}
+	if scope.isEmpty() && !s.hidden {
+		return value
 	}
 	sealed := make(map[string]any, len(mapping))
 	for key, inner := range mapping {
@@ -169,10 +169,12 @@ func (r *Redaction) RestoreEssence(
 		return stored, nil
 	}
 	digested, secret := newScope(sealed), newScope(r.Paths)
-	essence, _ = d.restoreValue(stored, present, make(diff.Path, 0, diff.MaxDepth), digested, secret).(map[string]any)
-	// The key is only ours if it has a list of paths.
-	if len(sealed) > 0 {
-		delete(essence, digestPathsKey)
+	essence, at := make(diffbase.Essence, len(stored)), make(diff.Path, 0, diff.MaxDepth)
+	for key, value := range stored {
+		// The key is only ours if it has a list of paths.
+		if key != digestPathsKey || len(sealed) == 0 {
+			essence[key] = d.restoreValue(value, present[key], append(at, key), digested.atKey(key), secret.atKey(key))
+		}
 	}
 	return essence, append(sealed, r.Paths...)
 }
