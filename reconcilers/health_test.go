@@ -181,23 +181,23 @@ func TestReadyWhileWatched(t *testing.T) {
 	})
 }
 
-// TestReadyWhileIndexed shows that a replica which shares the objects is not ready while the watch is missing that fills
-// an index of all objects, although its own ranges are watched.
+// TestReadyWhileIndexed shows that a replica which shares the objects is not ready while the watch for an index of all
+// objects is missing, although its own ranges are watched.
 func TestReadyWhileIndexed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Bool
 		refused.Store(true)
 		m := newCheckedManager(t, interceptRequests(memapi.New(), func(_ context.Context, r memapi.Request) int {
-			ofAll := r.Resource.Plural == "configmaps" && r.Verb == "watch" && r.Query.Get("shardSelector") == ""
-			if ofAll && refused.Load() {
+			isWatch := r.Resource.Plural == "configmaps" && r.Verb == "watch"
+			if isWatch && r.Query.Get("shardSelector") == "" && refused.Load() {
 				return http.StatusInternalServerError
 			}
 			return 0
 		}))
 		_, filling := byName()
-		stop := operateIn(t, m, reconcilers.Options{
-			Gate: &reconcilers.Gate{}, Ranges: &sharding.OwnRanges{Count: rangeCount, Held: namespaces.NewLiveSet(0, 1)},
-		}, created(t), registrationFor(t, "configmaps", filling))
+		own := &sharding.OwnRanges{Count: rangeCount, Held: namespaces.NewLiveSet(0, 1)}
+		stop := operateIn(t, m, reconcilers.Options{Gate: &reconcilers.Gate{}, Ranges: own}, created(t),
+			registrationFor(t, "configmaps", filling))
 		defer stop()
 		time.Sleep(3 * time.Minute)
 		m.requireFailingChecks("while the watch of all objects is refused", m.ready,

@@ -86,8 +86,8 @@ func (d digests) sealPaths(essence diffbase.Essence, paths []diff.Path) (diffbas
 	return sealed, s.err
 }
 
-// sealValue returns the sealed value at a path. It copies a mapping only if anything in it can be replaced. It notes the
-// path unless a path above is noted. The path is a shared buffer, which must not be kept.
+// sealValue returns the sealed value at a path. It copies a mapping only if something in it can be replaced. It notes
+// the path unless a path above is noted. The path is a shared buffer, which must not be kept.
 func (s *essenceSealer) sealValue(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := digestedFields(value, at)
 	hidden, isHidden := value.(Hidden)
