@@ -76,7 +76,7 @@ func TestIsControl(t *testing.T) {
 		set := map[string]any{"kind": "ReplicaSet", "metadata": map[string]any{
 			"ownerReferences": []any{map[string]any{"kind": "Deployment"}},
 		}}
-		got := []string{keys.KeyOn(nil, "a.org", "", key), keys.KeyOn(set, "a.org", "", key)}
+		got := []string{keys.AnnotationKeyOn(nil, "a.org", "", key), keys.AnnotationKeyOn(set, "a.org", "", key)}
 		if want := []string{"a.org/" + key, "a.org/" + key + "-ofDRS"}; !slices.Equal(want, got) {
 			t.Errorf("the keys are %v, want %v", got, want)
 		}

@@ -61,7 +61,7 @@ var (
 )
 
 // AnnotationKeys returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above.
-// It does not depend on an object: see [KeysOn]. The order is that of reading: first the [CurrentKey]
+// It does not depend on an object: see [AnnotationKeysOn]. The order is that of reading: first the [CurrentKey]
 // form, then the [LegacyKey] form if v1 is true and the form differs. All of them must be written and purged.
 func AnnotationKeys(prefix, key string, v1 bool) []string {
 	current := CurrentKey(prefix, key)
@@ -174,16 +174,16 @@ func MarkReplicaSet(body map[string]any, key string) string {
 	return key
 }
 
-// KeyOn returns the full annotation key of a key on the object, in the current form. Bound is the annotation with the
-// uid of the object to which the memory belongs, "<prefix>/handled-uid"; without it, the object cannot separate its
-// memory from a copied one. On a ReplicaSet of a Deployment, the name ends with "-ofDRS": Kubernetes copies the plain
-// annotation from the Deployment.
-func KeyOn(body map[string]any, prefix, bound, key string) string {
+// AnnotationKeyOn returns the full annotation key of a key on the object, in the current form. Bound is the annotation
+// with the uid of the object to which the memory belongs, "<prefix>/handled-uid"; without it, the object cannot have a
+// memory that is separate from a copied one. On a ReplicaSet of a Deployment, the name ends with "-ofDRS": Kubernetes
+// copies the plain annotation from the Deployment.
+func AnnotationKeyOn(body map[string]any, prefix, bound, key string) string {
 	return CurrentKey(prefix, markForObject(body, bound, key))
 }
 
-// KeysOn returns all full annotation keys of a key on the object: see [KeyOn] and [AnnotationKeys].
-func KeysOn(body map[string]any, prefix, bound, key string, v1 bool) []string {
+// AnnotationKeysOn returns all full annotation keys of a key on the object: see [AnnotationKeyOn] and [AnnotationKeys].
+func AnnotationKeysOn(body map[string]any, prefix, bound, key string, v1 bool) []string {
 	return AnnotationKeys(prefix, markForObject(body, bound, key), v1)
 }
 

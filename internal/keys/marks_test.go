@@ -46,7 +46,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-func TestKeyOn(t *testing.T) {
+func TestAnnotationKeyOn(t *testing.T) {
 	const bound = "a.org/handled-uid"
 	object := func(kind string, annotations map[string]any) map[string]any {
 		return map[string]any{"kind": kind, "metadata": map[string]any{"uid": "1", "annotations": annotations}}
@@ -107,7 +107,8 @@ func TestKeyOn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if delta := cmp.Diff("a.org/"+tc.want, keys.KeyOn(tc.body, "a.org", tc.bound, "fn")); delta != "" {
+			got := keys.AnnotationKeyOn(tc.body, "a.org", tc.bound, "fn")
+			if delta := cmp.Diff("a.org/"+tc.want, got); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 		})

@@ -30,7 +30,7 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 		p.logIgnored(ctx, err)
 	}
 	annotations := annotationsOf(o.body)
-	key := keys.KeyOn(o.body, h.Prefix, "", keys.HandleNow)
+	key := keys.AnnotationKeyOn(o.body, h.Prefix, "", keys.HandleNow)
 	value, _ := annotations[key].(string)
 	request, err := controls.ParseRequest(value)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *pass) observeControls(ctx context.Context, seen *observation) {
 
 // answerKey returns the key of the answer to a request.
 func (o *object) answerKey() string {
-	return keys.KeyOn(o.body, o.handling.Prefix, "", keys.HandledNow)
+	return keys.AnnotationKeyOn(o.body, o.handling.Prefix, "", keys.HandledNow)
 }
 
 // logIgnored logs once that an annotation has no effect.
@@ -224,7 +224,7 @@ func (p *pass) noteControls(ctx context.Context, seen *observation) {
 	noted := &p.memory.HandledState
 	seen.cause.Paused = seen.pause.Covers(seen.cause.Deleting)
 	if seen.cause.Paused != noted.IsPaused {
-		log, key := logf.FromContext(ctx), keys.KeyOn(p.object.body, p.handling.Prefix, "", keys.Paused)
+		log, key := logf.FromContext(ctx), keys.AnnotationKeyOn(p.object.body, p.handling.Prefix, "", keys.Paused)
 		if seen.cause.Paused {
 			log.Info("Object is paused by its annotation; its handlers, daemons and timers wait", "annotation", key)
 		} else {
@@ -248,7 +248,7 @@ func (p *pass) noteControls(ctx context.Context, seen *observation) {
 func (p *pass) pauseObject(ctx context.Context, seen *observation) error {
 	p.draft = nil // no decisions about handlers are made
 	text := "it waits for the removal of its annotation " +
-		keys.KeyOn(p.object.body, p.handling.Prefix, "", keys.Paused)
+		keys.AnnotationKeyOn(p.object.body, p.handling.Prefix, "", keys.Paused)
 	if seen.pause == controls.PausedChanges {
 		text += "; a deletion is handled"
 	}

@@ -134,7 +134,7 @@ func (h *ChangeHandling) IgnoresObject(object *compact.CachedObject) bool {
 
 // failuresKey returns the key of the failed handlers on the object.
 func (h *ChangeHandling) failuresKey(body map[string]any) string {
-	return keys.KeyOn(body, h.Prefix, h.InterimStorage.Bound, keys.FailedHandlers)
+	return keys.AnnotationKeyOn(body, h.Prefix, h.InterimStorage.Bound, keys.FailedHandlers)
 }
 
 // holdsOnFailure reports whether the permanent failure of the deletion handler with this id keeps the object.

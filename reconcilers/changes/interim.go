@@ -47,7 +47,7 @@ func NewInterimStorage(prefix, bound string) InterimStorage {
 
 // annotationKeys returns the keys of the annotations in which the essence can be stored.
 func (i InterimStorage) annotationKeys(body map[string]any) []string {
-	return keys.KeysOn(body, i.Prefix, i.Bound, i.Key, false)
+	return keys.AnnotationKeysOn(body, i.Prefix, i.Bound, i.Key, false)
 }
 
 // storeUnder adds the essence with its precondition to the merge-patch.

@@ -290,7 +290,7 @@ func (h *ChangeHandling) withSeparateMemory(body map[string]any) map[string]any 
 // their annotations to their replica sets.
 func (h *ChangeHandling) bindingKey(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.KeyOn(body, prefix, h.InterimStorage.Bound, name)
+	return keys.AnnotationKeyOn(body, prefix, h.InterimStorage.Bound, name)
 }
 
 // removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other

@@ -128,7 +128,7 @@ func (k *HandledKind) PauseOf(body map[string]any) (controls.Pause, error) {
 	if !k.HasControls(body) {
 		return controls.NotPaused, nil
 	}
-	key := keys.KeyOn(body, k.Prefix, "", keys.Paused)
+	key := keys.AnnotationKeyOn(body, k.Prefix, "", keys.Paused)
 	pause, err := controls.ParsePause(annotationsOf(body)[key])
 	if err != nil {
 		return pause, fmt.Errorf("annotation %s: %w", key, err)

@@ -104,7 +104,7 @@ func (a Annotations) Store(patch, body map[string]any, essence Essence) error {
 
 // annotationNames returns the full keys of the annotations for this object, the preferred one first.
 func (a Annotations) annotationNames(body map[string]any) []string {
-	return keys.KeysOn(body, a.prefixOrDefault(), a.Bound, cmp.Or(a.Key, keys.LastHandled), !a.WithoutV1)
+	return keys.AnnotationKeysOn(body, a.prefixOrDefault(), a.Bound, cmp.Or(a.Key, keys.LastHandled), !a.WithoutV1)
 }
 
 // prefixOrDefault returns the prefix with its default.

@@ -117,7 +117,7 @@ func (a Annotations) writeAnnotations(patch, body map[string]any, names []string
 
 // annotationNames returns the full keys of the annotations for this object, the preferred one first.
 func (a Annotations) annotationNames(body map[string]any, key string) []string {
-	return keys.KeysOn(body, a.prefixOrDefault(), a.Bound, key, !a.WithoutV1)
+	return keys.AnnotationKeysOn(body, a.prefixOrDefault(), a.Bound, key, !a.WithoutV1)
 }
 
 // ownsAnnotation reports whether the annotation has the prefix of the storage.

@@ -41,7 +41,7 @@ func recordAnnotation(prefix string, body map[string]any, handler DeclaringHandl
 	if handler.Background {
 		key = keys.ChildrenOfRun + handler.ID
 	}
-	return keys.KeyOn(body, prefix, "", key)
+	return keys.AnnotationKeyOn(body, prefix, "", key)
 }
 
 // readRecord reads the record in this annotation. An absent record is an empty set.

@@ -109,7 +109,7 @@ func (o *ControlledObject) String() string {
 
 // Key returns the full key of one of the control annotations on this object.
 func (o *ControlledObject) Key(name string) string {
-	return keys.KeyOn(o.present.Object, o.target.Prefix, "", name)
+	return keys.AnnotationKeyOn(o.present.Object, o.target.Prefix, "", name)
 }
 
 // annotation returns the value of one of them.

@@ -164,7 +164,7 @@ func (d *Drain) addAnnotations(to removal, body map[string]any, ids []string) (f
 func (d *Drain) isRecordOfChildren(body map[string]any, name string, ids []string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool {
 		return slices.ContainsFunc([]string{keys.ChildrenOf, keys.ChildrenOfRun}, func(of string) bool {
-			return name == keys.KeyOn(body, d.Prefix, "", of+id)
+			return name == keys.AnnotationKeyOn(body, d.Prefix, "", of+id)
 		})
 	})
 }

@@ -40,7 +40,7 @@ func (m *maker) findLeftovers(of reconcilers.PreviewedKind, body map[string]any)
 // knownKeys returns the names of the annotations that belong to handlers of the operator, without the prefix.
 func (m *maker) knownKeys(of reconcilers.PreviewedKind, body map[string]any) (names []string) {
 	add := func(key string) {
-		for _, full := range keys.KeysOn(body, m.options.Prefix, m.options.BoundTo, key, true) {
+		for _, full := range keys.AnnotationKeysOn(body, m.options.Prefix, m.options.BoundTo, key, true) {
 			names = append(names, strings.TrimPrefix(full, m.options.Prefix+"/"))
 		}
 	}
