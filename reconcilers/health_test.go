@@ -21,7 +21,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/internal/cause"
 	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
-	"github.com/kopf-runtime/kopf-runtime/internal/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -195,9 +194,8 @@ func TestReadyWhileIndexed(t *testing.T) {
 			return 0
 		}))
 		_, filling := byName()
-		own := &sharding.OwnRanges{Count: rangeCount, Held: namespaces.NewLiveSet(0, 1)}
-		stop := operateIn(t, m, reconcilers.Options{Gate: &reconcilers.Gate{}, Ranges: own}, created(t),
-			registrationFor(t, "configmaps", filling))
+		options := reconcilers.Options{Gate: &reconcilers.Gate{}, Ranges: sharding.NewOwnRanges(rangeCount, 0, 1)}
+		stop := operateIn(t, m, options, created(t), registrationFor(t, "configmaps", filling))
 		defer stop()
 		time.Sleep(3 * time.Minute)
 		m.requireFailingChecks("while the watch of all objects is refused", m.ready,
