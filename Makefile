@@ -357,7 +357,7 @@ mutants: ## Change the code of PACKAGES, only lines changed SINCE a branch, or a
 	@$(if $(SINCE),$(FIND_BASE); )nice -n 10 $(GO) run ./test/mutants -tests '$(TESTS)' $(if $(SINCE),-since "$$base" -for '$(FOR)') \
 		$(if $(SAMPLE),-sample '$(SAMPLE)' -seed '$(or $(SEED),1)') \
 		$(if $(filter ./...,$(PACKAGES)),./internal/... ./storage/... ./reconcilers/... \
-		$(if $(SAMPLE),./facade/... ./peering/... ./webhooks/...),$(PACKAGES))
+		$(if $(SAMPLE),./facade ./facade/internal/... ./facade/hierarchies ./peering/... ./webhooks/...),$(PACKAGES))
 
 # What "make figures" measures.
 FIGURE_children    = ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade

@@ -9,10 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/internal/cause"
+	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -25,6 +27,7 @@ type deletionRun struct {
 	connection    *memapi.Connection
 	options       reconcilers.Options
 	registrations []reconcilers.Registration
+	lines         journal     // of the log
 	down          atomic.Bool // the connection fails
 	stop          func()
 }
@@ -37,7 +40,8 @@ func (d *deletionRun) start() {
 		}
 		return nil
 	}
-	d.stop = operateAll(d.t, d.connection, d.options, d.registrations...)
+	log := funcr.New(func(_, line string) { d.lines.add(line) }, funcr.Options{})
+	d.stop = operateLogged(d.t, d.connection, log, d.options, d.registrations...)
 }
 
 // addFinalizer adds another client's finalizer to the object.
@@ -80,6 +84,9 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 			func(d *deletionRun) {
 				d.remove("ConfigMap", "c")
 			}, 0, "1m0s delete o"},
+		"Waiting": {"a handler that waits is not called again for a gone object",
+			reconcilers.Options{}, []error{&execution.PendingError{Delay: 5 * time.Second}}, nil,
+			func(d *deletionRun) { d.remove("ConfigMap", "c") }, 0, "1m0s delete o"},
 		"HeldByOthers": {"the handler is called when others release the object", reconcilers.Options{}, nil, nil,
 			func(d *deletionRun) {
 				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
@@ -160,6 +167,10 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 					t.Errorf("%s: %d writes, want %d", tc.reason, writes, tc.writes)
 				}
 				d.stop()
+				warned := strings.Contains(d.lines.String(), "Handler is not called again, as its object does not")
+				if want := name == "Waiting"; warned != want {
+					t.Errorf("%s: the log says that there is no other call: %t, want %t", tc.reason, warned, want)
+				}
 				got := j.String()
 				if name == "Relisted" {
 					_, got, _ = strings.Cut(got, " ")

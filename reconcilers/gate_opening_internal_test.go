@@ -47,3 +47,32 @@ func TestNothingBeginsInALaterOpening(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingBeginsInAPausedNamespace shows that an attempt begins only if the gates of the operator and of the
+// namespace are open, and that a refused attempt is counted by none of them.
+func TestNothingBeginsInAPausedNamespace(t *testing.T) {
+	operator := &Gate{}
+	namespace := operator.NamespaceGate("ns")
+	outer, _, _ := operator.currentOpening()
+	inner, _, _ := namespace.currentOpening()
+	inner.outer = &outer
+	for name, tc := range map[string]struct {
+		reason string
+		closed *Gate
+	}{
+		"Namespace": {"a closed gate of the namespace refuses the attempt", namespace},
+		"Operator":  {"a closed gate of the operator refuses the attempt", operator},
+	} {
+		tc.closed.Set(true)
+		if inner.Open() || inner.Enter() || operator.Busy() != 0 || namespace.Busy() != 0 {
+			t.Errorf("%s: %s: %d and %d attempts are counted", name, tc.reason, operator.Busy(), namespace.Busy())
+		}
+		tc.closed.Set(false)
+		outer, _, _ = operator.currentOpening()
+		inner, _, _ = namespace.currentOpening()
+		if inner.outer = &outer; !inner.Enter() || operator.Busy() != 1 || namespace.Busy() != 1 {
+			t.Errorf("%s: with open gates, both must count the attempt", name)
+		}
+		inner.Leave()
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -92,9 +93,11 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			func(number int) []byte { return textOf(number, 0, 20) }, false,
 		},
 	}
+	const keepsDictionary = "NothingToGain"
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			packer, sizes := NewPacker(nil), map[int][]int{}     // by the lengths of the texts
+			packer, sizes := NewPacker(nil), map[int][]int{} // by the lengths of the texts
+			used := map[*s2.Dict]bool{}
 			last := intervalFactor*intervalFactor*sampleSize - 2 // a multiple of three
 			for number := range last + 1 {
 				text := tc.text(number)
@@ -106,6 +109,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 					t.Fatalf("object %d: got %s, %v", number, got, err)
 				}
 				if number >= sampleSize {
+					used[o.packedDictionary()] = true
 					sizes[len(text)] = append(sizes[len(text)], len(o.packedContent))
 				}
 			}
@@ -113,6 +117,9 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			before, now := like[0], like[len(like)-1]
 			if better := 4*now < before; better != tc.better || now > before+4 { // names differ
 				t.Errorf("%s: the last object takes %d bytes, and %d with the first dictionary", tc.reason, now, before)
+			}
+			if name == keepsDictionary && len(used) != 1 {
+				t.Errorf("%s: %d dictionaries were used", tc.reason, len(used))
 			}
 			if whole := len(tc.text(last)); 10*now > whole {
 				t.Errorf("%s: an object takes %d of its %d bytes", tc.reason, now, whole)

@@ -189,6 +189,14 @@ func TestRequestedRuns(t *testing.T) {
 			w.wantWrites("the resume")
 			w.want("the list", "create", at(w.annotation(failedAnnotation), "bad", "reason"))
 		}},
+		"UpdateEndsFailures": {"a later change replaces the failures of the change before", func(w *harness) {
+			p := w.start(onCreate("bad", fails(1, permanentError{})), onUpdate("u", ok))
+			p.settle()
+			w.want("the list", "create", at(w.annotation(failedAnnotation), "bad", "reason"))
+			w.set("two", "spec", "field")
+			p.settle()
+			w.want("after the update", nil, w.annotation(failedAnnotation))
+		}},
 		"Deletion": {"a deletion that failed is tried again, without an edit", func(w *harness) {
 			holding := onDelete("d", fails(1, permanentError{}))
 			holding.HoldOnFailure = true

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,14 @@ import (
 type sharedState journal.OperatorState
 
 func (s sharedState) OperatorState() journal.OperatorState { return journal.OperatorState(s) }
+
+// manyReplicas returns replicas that all hold a range.
+func manyReplicas(n int) (all []sharding.Replica) {
+	for i := range n {
+		all = append(all, sharding.Replica{Identity: fmt.Sprintf("pod-%d_1", i), Count: n, Ranges: []int{i}})
+	}
+	return all
+}
 
 // TestRangeFacts shows that an explanation names the replica that holds the range of the object, says how to get the
 // explanation there, and says so if no replica holds it or if the uid is not known.
@@ -57,6 +66,13 @@ func TestRangeFacts(t *testing.T) {
 		"Unknown": {"without a uid, the other replicas are listed", &sharding.Status{Count: 4, Identity: "pod-a_1",
 			Own: other, Open: other, Replicas: replicas(other, []int{index})}, "unknown",
 			"Repeat the command explain there, such as by kubectl exec: pod-b.", ""},
+		"UnknownAmongMany": {"as many other replicas as fit are all listed", &sharding.Status{Count: 12,
+			Identity: "pod-0_1", Replicas: manyReplicas(11)}, "unknown", "pod-9, pod-10.", "others"},
+		"UnknownAmongTooMany": {"of too many replicas, the first are listed", &sharding.Status{Count: 12,
+			Identity: "pod-0_1", Replicas: manyReplicas(12)}, "unknown",
+			"pod-10 and others; the command top lists them.", "pod-11"},
+		"NoPod": {"an identity without the name of a pod is shown as it is", &sharding.Status{Elected: "_1"}, "known",
+			"Repeat the command explain there, such as by kubectl exec _1.", ""},
 		"UnknownAlone": {"a lone replica holds all", &sharding.Status{Count: 4, Identity: "pod-a_1",
 			Replicas: replicas([]int{0, 1, 2, 3}, nil)}, "unknown", "This replica holds all 4 ranges", "exec"},
 	} {

@@ -119,6 +119,11 @@ func TestDecodingFails(t *testing.T) {
 			t.Errorf("%s was decoded", text)
 		}
 	}
+	reducing := textDecoder{keepsWhole: func([]byte) bool { return false }}
+	malformed := `{"kind":"AList","items":[{"metadata":{"name":"n"},"data":}]}`
+	if _, _, err := reducing.Decode([]byte(malformed), nil, nil); err == nil {
+		t.Error("a malformed object was decoded that is reduced to its identity")
+	}
 	if _, _, err := (textDecoder{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
 		t.Error("a list was decoded as a watch event")
 	}

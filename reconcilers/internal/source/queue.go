@@ -299,9 +299,7 @@ func (q *PriorityQueue) endDelays() {
 // dropWaiting removes all waiting requests.
 func (q *PriorityQueue) dropWaiting() {
 	for c, all := range q.ready {
-		if all.length > 0 {
-			q.slots.countWaiting(class(c), -all.length)
-		}
+		q.slots.countWaiting(class(c), -all.length)
 		q.ready[c] = line{}
 	}
 	q.entries.dropAllEntries()
