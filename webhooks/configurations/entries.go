@@ -3,6 +3,7 @@ package configurations
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -142,19 +143,9 @@ func clientConfigAt(
 	return client
 }
 
+// queryToPath corrects the two characters in which url.QueryEscape differs from Kopf: it also escapes slashes, and
+// replaces each space by a plus.
+var queryToPath = strings.NewReplacer("%2F", "/", "+", "%20")
+
 // escapePath escapes a path as Kopf does: all bytes except for ASCII letters, digits and "_.-~/".
-func escapePath(plain string) string {
-	const digits = "0123456789ABCDEF"
-	var path strings.Builder
-	for _, char := range []byte(plain) {
-		safe := 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
-		if safe || strings.IndexByte("_.-~/", char) >= 0 {
-			path.WriteByte(char)
-			continue
-		}
-		path.WriteByte('%')
-		path.WriteByte(digits[char>>4])
-		path.WriteByte(digits[char&15])
-	}
-	return path.String()
-}
+func escapePath(plain string) string { return queryToPath.Replace(url.QueryEscape(plain)) }
