@@ -11,7 +11,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"slices"
 	"time"
@@ -24,8 +23,6 @@ const (
 	// inMemoryLifetime is the lifetime of a certificate in memory. It exceeds that of any process that is started by
 	// hand.
 	inMemoryLifetime = 365 * 24 * time.Hour
-	// serialBits is the size of serial numbers. RFC 5280 limits them to 20 octets.
-	serialBits = 128
 )
 
 // pair is a self-signed certificate with its key: in PEM as the Secret stores them, and parsed.
@@ -45,15 +42,11 @@ func newPair(hosts []string, lifetime time.Duration) (*pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	// A serial number is positive, so the sign bit of its encoding is left out.
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits-1))
-	if err != nil {
-		return nil, fmt.Errorf("making a serial number: %w", err)
-	}
 	now := time.Now()
-	// The certificate is its own CA: clients verify it by itself, so no CA key has to be stored.
+	// The certificate is its own CA: clients verify it by itself, so no CA key has to be stored. CreateCertificate
+	// chooses a random serial number.
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: hosts[0]},
+		Subject:   pkix.Name{CommonName: hosts[0]},
 		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(lifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
