@@ -82,11 +82,11 @@ func (o OwnWrites) logRefusals(ctx context.Context, r *activeReview) {
 // countOwnChanges returns how many annotations and finalizers of the operator have changed. It returns false if
 // anything else has changed.
 func (o OwnWrites) countOwnChanges(now, old map[string]any) (count int, own bool) {
-	for _, key := range differingKeys(now, old) {
+	for _, key := range differingKeys(now, old, diff.Equal) {
 		switch {
 		case slices.Contains(systemFields, key):
 		case key == "annotations":
-			changed := differingKeys(asMapping(now[key]), asMapping(old[key]))
+			changed := differingKeys(asMapping(now[key]), asMapping(old[key]), diff.Equal)
 			if !o.ownsAnnotations(changed) {
 				return 0, false
 			}
@@ -139,24 +139,14 @@ func changedFields(now, old *jsontext.LazyObject) (keys []string, ok bool) {
 	if !now.IsEncoded() || !old.IsEncoded() {
 		after, wrong := now.Value()
 		before, failed := old.Value()
-		return differingKeys(after, before), wrong == nil && failed == nil
+		return differingKeys(after, before, diff.Equal), wrong == nil && failed == nil
 	}
 	before, ok := topLevelFields(old.Text())
 	if !ok {
 		return nil, false
 	}
 	after, ok := topLevelFields(now.Text())
-	for key, text := range after {
-		if !bytes.Equal(text, before[key]) {
-			keys = append(keys, key)
-		}
-		delete(before, key)
-	}
-	// The remaining fields were removed.
-	for key := range before {
-		keys = append(keys, key)
-	}
-	return keys, ok
+	return differingKeys(after, before, bytes.Equal), ok
 }
 
 // topLevelFields returns the texts of an object's fields. Keys with escapes are not decoded.
@@ -167,9 +157,9 @@ func topLevelFields(text []byte) (fields map[string][]byte, whole bool) {
 }
 
 // differingKeys returns the keys with different values, and those that only one of the mappings has.
-func differingKeys(now, old map[string]any) (keys []string) {
+func differingKeys[V any](now, old map[string]V, equal func(a, b V) bool) (keys []string) {
 	for key, value := range now {
-		if former, found := old[key]; !found || !diff.Equal(value, former) {
+		if former, found := old[key]; !found || !equal(value, former) {
 			keys = append(keys, key)
 		}
 	}
