@@ -37,8 +37,8 @@ type Reviewer struct {
 }
 
 // Review answers one review. If a handler returns an error, the response contains a denial. If the review cannot be
-// answered, Review returns a [ResponseError] with an HTTP status. Handlers find the name of the object in the logger of
-// their context.
+// answered, Review returns an error, and [StatusOf] its HTTP status. Handlers find the name of the object in the logger
+// of their context.
 func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, error) {
 	// First, decode the request without its objects, and find the resource.
 	asked, err := decodeReview(in)
@@ -68,11 +68,11 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 		return Response{}, &ResponseError{Status: http.StatusBadRequest, Err: err}
 	}
 	if err := one.callHandlers(ctx, served.Handlers); err != nil {
-		return Response{}, internalError(err)
+		return Response{}, err
 	}
 	response, err := one.buildResponse(ctx)
 	if err != nil {
-		return Response{}, internalError(err)
+		return Response{}, err
 	}
 	own.logRefusals(ctx, one)
 	return response, nil
@@ -89,14 +89,6 @@ func (r *Reviewer) ownWrites() OwnWrites {
 		return OwnWrites{}
 	}
 	return r.OwnWrites()
-}
-
-// internalError adds the status 500 to an error without a status.
-func internalError(err error) error {
-	if known := (*ResponseError)(nil); errors.As(err, &known) {
-		return err
-	}
-	return &ResponseError{Status: http.StatusInternalServerError, Err: err}
 }
 
 // findServed returns the resource of a review. As in Kopf, exactly one served resource must match.
