@@ -2,8 +2,6 @@ package configurations
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,19 +18,16 @@ func (w *Writer) removeTransientEntries(ctx context.Context) error {
 		w.awaitSuccessor(ctx)
 	}
 	// Then, remove the entries that no other process took over.
-	var failed []error
-	for _, object := range w.objects {
-		persistent, version, err := w.wantedEntries(object, true)
+	err := w.forEachObject(func(object *managedObject) error {
+		persistent, _, err := w.wantedEntries(object, true)
 		// An object that this process has never written is not its own.
-		if err == nil && version > 0 && object.writtenVersion > 0 {
-			err = object.keepOnlyPersistent(ctx, persistent)
+		if err != nil || object.writtenVersion == 0 {
+			return err
 		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s %q: %w", object.kind.Kind, w.options.Name, err))
-		}
-	}
+		return object.keepOnlyPersistent(ctx, persistent)
+	})
 	// The process exits anyway, so an error is only logged.
-	if err := errors.Join(failed...); err != nil {
+	if err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to clean up a webhook configuration; its entries stay")
 	}
 	return nil
@@ -42,8 +37,8 @@ func (w *Writer) removeTransientEntries(ctx context.Context) error {
 func (w *Writer) announceExit(ctx context.Context) bool {
 	isLast := false
 	for _, object := range w.objects {
-		entries, version, err := w.wantedEntries(object, false)
-		if err != nil || version == 0 {
+		entries, _, err := w.wantedEntries(object, false)
+		if err != nil {
 			continue
 		}
 		// Only the mark changes: requests are still sent to this process.

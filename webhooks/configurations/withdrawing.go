@@ -2,8 +2,6 @@ package configurations
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,18 +15,14 @@ type StoredEntries struct {
 // FindEntries returns the webhook configurations with entries or marks of the operator, for a command that withdraws
 // them while no process of the operator is running. The error joins those of both objects.
 func FindEntries(ctx context.Context, o Options) (found []StoredEntries, err error) {
-	var failed []error
-	writer := NewWriter(o)
-	for _, object := range writer.objects {
+	err = NewWriter(o).forEachObject(func(object *managedObject) error {
 		d, err := object.readObject(ctx)
-		switch {
-		case err != nil:
-			failed = append(failed, fmt.Errorf("%s %q: %w", object.kind.Kind, o.Name, err))
-		case object.isStored(d):
+		if err == nil && object.isStored(d) {
 			found = append(found, StoredEntries{object})
 		}
-	}
-	return found, errors.Join(failed...)
+		return err
+	})
+	return found, err
 }
 
 // isStored reports whether the object has anything of the operator.

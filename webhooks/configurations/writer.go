@@ -144,17 +144,20 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // checkObjects checks both objects, and writes them if that is due.
 func (w *Writer) checkObjects(ctx context.Context) error {
+	return w.forEachObject(func(object *managedObject) error {
+		wanted, version, err := w.wantedEntries(object, false)
+		if err != nil || version == 0 {
+			return err
+		}
+		return object.applyIfDue(ctx, wanted, version)
+	})
+}
+
+// forEachObject calls a function with both objects. An error of one object does not prevent the call with the other.
+func (w *Writer) forEachObject(do func(object *managedObject) error) error {
 	var failed []error
 	for _, object := range w.objects {
-		// An error of one object does not prevent the write of the other.
-		wanted, version, err := w.wantedEntries(object, false)
-		if version == 0 {
-			return err // the hooks or the address are not known yet
-		}
-		if err == nil {
-			err = object.applyIfDue(ctx, wanted, version)
-		}
-		if err != nil {
+		if err := do(object); err != nil {
 			failed = append(failed, fmt.Errorf("%s %q: %w", object.kind.Kind, w.options.Name, err))
 		}
 	}
