@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,16 +110,8 @@ func ParseLivenessAddress(text string) (*LivenessAddress, error) {
 	case location.User != nil || location.RawQuery != "" || location.Fragment != "":
 		return nil, fmt.Errorf("%q: it has more than a host, a port and a path", text)
 	}
-	host, port, path := location.Hostname(), location.Port(), location.Path
-	if host == "" {
-		host = "localhost"
-	}
-	if port == "" {
-		port = "80"
-	}
-	if path == "" {
-		path = "/"
-	}
+	host, port := cmp.Or(location.Hostname(), "localhost"), cmp.Or(location.Port(), "80")
+	path := cmp.Or(location.Path, "/")
 	// url.Parse accepts any digits as a port. Port 0 lets the system choose one.
 	if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 && port != "0" {
 		return nil, fmt.Errorf("%q: there is no port %s", text, port)
