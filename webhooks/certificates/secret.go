@@ -32,12 +32,8 @@ type secretContent struct {
 // parseSecretContent reads the content of the Secret. An unreadable pair counts as missing, so that it is replaced.
 func parseSecretContent(data map[string][]byte) secretContent {
 	s := secretContent{bundle: data[bundleKey]}
-	if p, err := parsePair(data[certKey], data[privateKey]); err == nil {
-		s.current = p
-	}
-	if p, err := parsePair(data[nextCertKey], data[nextPrivateKey]); err == nil {
-		s.next = p
-	}
+	s.current, _ = parsePair(data[certKey], data[privateKey]) // nil after an error
+	s.next, _ = parsePair(data[nextCertKey], data[nextPrivateKey])
 	return s
 }
 
