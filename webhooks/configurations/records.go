@@ -17,18 +17,17 @@ const maxRecords = 16
 // configuration. It implements the ledger of package certificates. Tenants who can write Secrets usually cannot write
 // webhook configurations, which are cluster-scoped.
 type Records struct {
-	objects        []*managedObject // both objects; the first one gets new records
-	ownsAllEntries bool             // all entries belong to the operator
+	objects []*managedObject // both objects; the first one gets new records
 }
 
 // NewRecords returns the records of the operator. New ones are stored in the mutating object if mutating is set. Both
 // are read, because the choice may have been different earlier.
 func NewRecords(o Options, mutating bool) *Records {
-	objects := []*managedObject{{options: o, kind: validatingKind}, {options: o, kind: mutatingKind}}
+	objects := NewWriter(o).objects[:]
 	if mutating {
 		slices.Reverse(objects)
 	}
-	return &Records{objects: objects, ownsAllEntries: o.Form.AsKopf}
+	return &Records{objects}
 }
 
 // Read returns the fingerprints in both objects, and the CA bundles of the operator's entries, in PEM.
@@ -43,8 +42,8 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 		var former string
 		// Entries of this operator may have been published by a version that did not record certificates.
 		for i, name := range namesOfEntries(d.allEntries()) {
-			// Entries of other operators have their own CAs.
-			if !r.ownsAllEntries && !slices.Contains(own, name) {
+			// Entries of other operators have their own CAs. With AsKopf, the object only contains those of this one.
+			if !object.options.Form.AsKopf && !slices.Contains(own, name) {
 				continue
 			}
 			// Entries usually have the same bundle, so repetitions are skipped.
