@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/rest"
+
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
@@ -65,6 +69,69 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSettingsWithoutField shows that the settings of a kubeconfig for which there is no single field are kept.
+func TestSettingsWithoutField(t *testing.T) {
+	c := newCluster(t)
+	cases := map[string]struct {
+		reason, user, cluster string
+		want                  rest.Config
+	}{
+		"Impersonation": {"requests are sent on behalf of the named user", `token: a, as: bob`, "",
+			rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "bob"}}},
+		"ServerName": {"the certificate of the server is verified for the given name", `token: a`,
+			", tls-server-name: api", rest.Config{TLSClientConfig: rest.TLSClientConfig{ServerName: "api"}}},
+		"Uncompressed": {"answers are not compressed if the kubeconfig says so", `token: a`,
+			", disable-compression: true", rest.Config{DisableCompression: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			info, err := credentials.FromKubeconfig(c.kubeconfig(tc.user, tc.cluster), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Config == nil {
+				t.Fatalf("%s: the configuration is missing", tc.reason)
+			}
+			got := rest.Config{Impersonate: info.Config.Impersonate, DisableCompression: info.Config.DisableCompression}
+			got.ServerName = info.Config.ServerName
+			if d := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+	info, err := credentials.FromKubeconfig(c.kubeconfig(`token: a`, ""), "")
+	if err != nil || info.Config != nil {
+		t.Errorf("fields must be sufficient for a token: got error %v", err)
+	}
+}
+
+// TestPairsOfDataAndFiles shows that a certificate can be given as data and its key as a file, and vice versa.
+func TestPairsOfDataAndFiles(t *testing.T) {
+	c := newCluster(t, "ann")
+	certificate, key := c.certificate("ann")
+	cases := map[string]struct {
+		reason string
+		info   credentials.Info
+	}{
+		"KeyData": {"a file with a certificate can have a key as data",
+			credentials.Info{CertificatePath: c.file("crt", certificate), PrivateKeyData: key}},
+		"CertificateData": {"a certificate as data can have a file with its key",
+			credentials.Info{CertificateData: certificate, PrivateKeyPath: c.file("key", key)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.info.Server, tc.info.CAData = c.server.URL, c.ca
+			p, err := connect(t, func() (*credentials.Info, error) { return &tc.info, nil })
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got, err := p.user(t); got != "ann" || err != nil {
+				t.Errorf("%s: got %q, error %v", tc.reason, got, err)
+			}
+		})
 	}
 }
 

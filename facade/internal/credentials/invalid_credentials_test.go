@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
@@ -27,6 +29,20 @@ func TestGarbage(t *testing.T) {
 			"a token with a line break is an error",
 			&credentials.Info{Server: api, Token: "secret\n"}, "Token: it has white space",
 		},
+		"Space": {
+			"a token with a space is an error, as it would be two parts of the header",
+			&credentials.Info{Server: api, Token: "the secret"}, "Token: it has white space",
+		},
+		"NoASCII": {
+			"a token with a character outside of ASCII is an error",
+			&credentials.Info{Server: api, Token: "secret\u00e4"}, "Token: it has white space or other characters",
+		},
+		"Scheme": {
+			"a scheme with a space is an error",
+			&credentials.Info{Server: api, Scheme: "Basic ", Token: "secret"}, "Scheme: it has white space",
+		},
+		"NoCertificate": {"a key without its certificate is an error",
+			&credentials.Info{Server: api, PrivateKeyPath: "a"}, "its private key"},
 		"Base64": { // D-login-pem
 			"a CA that is not PEM is an error, unlike in Kopf",
 			&credentials.Info{Server: api, CAData: []byte("LS0t")}, "CAData: it is not PEM",
@@ -79,4 +95,20 @@ func TestGarbage(t *testing.T) {
 			t.Errorf("a login without handlers must be an error, got: %v", err)
 		}
 	})
+}
+
+// TestIgnoredCredentials shows that the log names invalid credentials beside valid ones, unless a handler returns none.
+func TestIgnoredCredentials(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	_, err := start(logf.IntoContext(t.Context(), log), t, func(int) (map[string]*credentials.Info, error) {
+		valid := &credentials.Info{Server: "https://api:6443", Token: "a"}
+		return map[string]*credentials.Info{"valid": valid, "none": nil, "bad": {Server: "api"}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "Ignored credentials") || !strings.Contains(lines[0], "bad") {
+		t.Errorf("want one line about the handler %q, got %q", "bad", lines)
+	}
 }
