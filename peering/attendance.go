@@ -136,10 +136,6 @@ func (a *Attendance) Run(ctx context.Context) {
 		} else {
 			pause = shortSearchInterval
 		}
-		// Without its kinds, a mandatory peering pauses an operator that already acted.
-		if !found && a.member.Mandatory {
-			searching.Set(true)
-		}
 		// Answers of places are evaluated between two searches, because the gate must not wait for the next search.
 		for end := time.After(pause); ; {
 			if found && a.admitAnswered(namespaces) {

@@ -183,3 +183,28 @@ func TestRecordsWithoutTime(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswerAfterTheEndOfTheRecord shows that an answer does not allow writes if the record has ended meanwhile: its
+// peers may act already.
+func TestAnswerAfterTheEndOfTheRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		object, gate := &slowObject{lag: time.Minute}, &fencedGate{}
+		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Lifetime: time.Minute}
+		joined := member.JoinObject(t.Context(), object, gate)
+		if err := joined.Touch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if until := gate.writableUntil.Load(); !gate.closed.Load() || until != nil {
+			t.Errorf("the record has ended: closed: %t, writes until %v", gate.closed.Load(), until)
+		}
+		object.lag = 0
+		if err := joined.Touch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		until := gate.writableUntil.Load()
+		if until == nil || until.After(time.Now().Add(time.Minute)) || !until.After(time.Now()) {
+			t.Errorf("a valid record must allow writes until it ends, got %v", until)
+		}
+	})
+}
