@@ -172,9 +172,16 @@ func TestOutages(t *testing.T) {
 				if a.acts() {
 					t.Error("the holder acts beyond seven eighths of its last lease")
 				}
+				c := g.start("c", func(r *replica, _ *election.Options) { r.mode.Store(refuses) })
 				g.pass(time.Minute)
 				if got := a.election.DescribeStandby(); !strings.Contains(got, "cannot be renewed") {
 					t.Errorf("the holder must explain the outage: %q", got)
+				}
+				if err := a.election.CheckReady(); err != nil {
+					t.Errorf("an outage must not make a replica unready that was ready: %v", err)
+				}
+				if err := c.election.CheckReady(); err == nil || !strings.Contains(err.Error(), "does not answer") {
+					t.Errorf("a replica that starts in the outage must not be ready, and must say why: %v", err)
 				}
 				a.mode.Store(works)
 				if between {
@@ -225,8 +232,8 @@ func TestWithoutRight(t *testing.T) {
 					r.mode.Store(forbids)
 				}
 				time.Sleep(2 * time.Minute)
-				if got := g.acting(); got != "" {
-					t.Errorf("without the right that it had, %q act", got)
+				if got := g.acting(); got != "" || a.election.CheckReady() == nil {
+					t.Errorf("without the right that it had, %q act; ready: %v", got, a.election.CheckReady())
 				}
 				g.end()
 			})
