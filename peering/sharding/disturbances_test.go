@@ -93,6 +93,12 @@ func TestWithoutRight(t *testing.T) {
 		if err := a.sharding.CheckReady(); err != nil {
 			t.Errorf("with the right, it must be ready: %v", err)
 		}
+		a.mode.Store(forbids)
+		g.pass(30 * time.Second)
+		if a.sharding.CheckReady() == nil {
+			t.Error("without the right that it had, it must not be ready")
+		}
+		a.mode.Store(works)
 	})
 }
 

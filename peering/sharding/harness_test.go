@@ -106,7 +106,8 @@ type replica struct {
 	name      string
 	sharding  *sharding.Sharding
 	mode      atomic.Int32
-	paused    atomic.Bool // by its peers
+	observe   atomic.Pointer[func(memapi.Request)] // called with each request before it takes effect
+	paused    atomic.Bool                          // by its peers
 	gates     []*rangeGate
 	announced []int
 	exit      func() // begins the end of the process, while handlers may still run
@@ -125,7 +126,10 @@ func (r *replica) logs(text string) int {
 
 // before makes requests fail as the mode demands. A hanging request ignores its context, like that of a process that
 // stands still.
-func (r *replica) before(_ context.Context, _ memapi.Request) error {
+func (r *replica) before(_ context.Context, request memapi.Request) error {
+	if observe := r.observe.Load(); observe != nil {
+		(*observe)(request)
+	}
 	for r.mode.Load() == hangs {
 		time.Sleep(100 * time.Millisecond)
 	}

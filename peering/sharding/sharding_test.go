@@ -1,6 +1,7 @@
 package sharding_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,13 @@ func TestOutage(t *testing.T) {
 		if a.sharding.CheckReady() != nil {
 			t.Error("an outage must not make a replica unready that was ready")
 		}
+		c := g.start("c", count)
+		c.mode.Store(refuses)
+		g.pass(time.Second)
+		if err := c.sharding.CheckReady(); err == nil || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("a replica that starts in an outage must not be ready, and must say why: %v", err)
+		}
+		c.stop()
 		a.mode.Store(works)
 		g.pass(5 * time.Second)
 		g.requireOpen("the first replica that can work again has its own ranges, and leaves the others theirs", 8)
