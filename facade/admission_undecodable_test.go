@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -66,6 +67,42 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 				if verdict.Allowed != (tc.wantDenial == "") || !strings.Contains(message, tc.wantDenial) {
 					t.Errorf("%s: %s: allowed %t: %q", family, tc.reason, verdict.Allowed, message)
 				}
+			}
+		})
+	}
+}
+
+// TestAdmissionOfHugeNumbers shows that a number without a Go value fails only handlers that read it: their raw objects
+// and differences would lack it.
+func TestAdmissionOfHugeNumbers(t *testing.T) {
+	valid := body(map[string]any{"owner": "bob"})
+	huge := body(map[string]any{"owner": "bob", "unknown": json.Number("1e400")})
+	update := func(before, after map[string]any) map[string]any {
+		return map[string]any{"operation": "UPDATE", "oldObject": before, "object": after}
+	}
+	raw, difference := func(a *Admission) { a.Raw() }, func(a *Admission) { a.Diff() }
+	for name, tc := range map[string]struct {
+		reason  string
+		request map[string]any
+		act     func(a *Admission)
+		denied  bool
+	}{
+		"Unread":  {"fields of the Go type do not need the number", update(valid, huge), func(*Admission) {}, false},
+		"Valid":   {"valid objects are read", update(valid, valid), raw, false},
+		"Object":  {"a raw object without the number is an error", update(valid, huge), raw, true},
+		"Old":     {"a raw old object without the number is an error", update(huge, valid), raw, true},
+		"Diff":    {"a difference without the number is an error", update(valid, huge), difference, true},
+		"OldDiff": {"a difference to an object without the number is an error", update(huge, valid), difference, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := kopf.New("test.example.org")
+			kopf.For(op, &Widget{}).Validate("fn", func(_ context.Context, a *Admission) error {
+				tc.act(a)
+				return nil
+			})
+			verdict := verdictOf(t.Context(), t, op, request(tc.request))
+			if verdict.Allowed == tc.denied || tc.denied && !strings.Contains(verdict.Status.Message, "1e400") {
+				t.Errorf("%s: want a denial: %t, got %+v", tc.reason, tc.denied, verdict)
 			}
 		})
 	}
