@@ -107,6 +107,23 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestPaths shows that paths are escaped as in Kopf: all bytes but ASCII letters, digits and "_.-~/".
+func TestPaths(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, path, want string }{
+		"Safe":    {"letters, digits and some marks are kept", "az/AZ/09/_.-~", "az/AZ/09/_.-~"},
+		"Outside": {"characters beside the ranges of letters and digits are escaped", "`{@[:", "%60%7B%40%5B%3A"},
+		"Marks":   {"marks with a meaning in URLs are escaped", "a b?c#d%e&f+g", "a%20b%3Fc%23d%25e%26f%2Bg"},
+		"Script":  {"other letters are escaped by their bytes", "ö", "%C3%B6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := *validatingEntry(t, configurations.Hook{ID: "v", Path: tc.path}, ownForm).ClientConfig.URL
+			if want := "https://here/base/" + tc.want; got != want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, want)
+			}
+		})
+	}
+}
+
 func TestRequirements(t *testing.T) {
 	selector, err := labels.Parse("a=1,b!=2,c in (4,3),d notin (5),e,!f,g>6")
 	if err != nil {

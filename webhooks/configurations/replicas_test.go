@@ -2,6 +2,7 @@ package configurations_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -127,6 +128,47 @@ func TestHandOverEnds(t *testing.T) {
 			t.Errorf("want a wait of one to two seconds for a successor, got %s", took)
 		}
 	})
+}
+
+// TestEndOfTheHandOver shows that a process that exits stops waiting as soon as another one has taken over, and that it
+// waits if it cannot find out.
+func TestEndOfTheHandOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		unknown  bool
+		min, max time.Duration
+	}{
+		"Successor": {"a process that takes over ends the wait", false, 0, 5 * time.Second},
+		"Unknown":   {"a process may not have taken over if that is unknown", true, time.Minute, 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := cluster()
+				stays := start(t, server, options("stays", 1), validatingHook)
+				o := options("goes", 2)
+				o.HandOver = time.Minute
+				goes := prepare(t, server, o)
+				var isLeaving, hasAnnounced atomic.Bool
+				goes.connection.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Verb == "get" && hasAnnounced.Load() {
+						return memapi.NewRefusal(http.StatusServiceUnavailable)
+					}
+					if r.Verb == "patch" && isLeaving.Load() {
+						hasAnnounced.Store(tc.unknown)
+					}
+					return nil
+				}
+				goes.run(t, validatingHook)
+				isLeaving.Store(true)
+				began := time.Now()
+				goes.stop(t)
+				if took := time.Since(began); took < tc.min || took > tc.max {
+					t.Errorf("%s: the exit took %s, want %s to %s", tc.reason, took, tc.min, tc.max)
+				}
+				stays.stop(t)
+			})
+		})
+	}
 }
 
 // TestLeaveEnds shows that an API server that does not answer does not block the exit.

@@ -71,6 +71,17 @@ func TestWriterKeepsToItself(t *testing.T) {
 	})
 }
 
+// TestRetryBackoff shows that the delays between retries grow up to half a minute.
+func TestRetryBackoff(t *testing.T) {
+	backoff, got := configurations.RetryBackoff(), []time.Duration{}
+	for range 8 {
+		got = append(got, backoff.Step()/time.Second)
+	}
+	if delta := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 30, 30, 30}, got); delta != "" {
+		t.Errorf("-want, +got, in seconds:\n%s", delta)
+	}
+}
+
 func TestWriterFollowsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
