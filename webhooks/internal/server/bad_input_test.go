@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
@@ -133,6 +135,42 @@ func TestPanic(t *testing.T) {
 	double.panicValue, double.err = nil, errors.New("no status")
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusInternalServerError {
 		t.Errorf("an error without a status must be an internal error: got %d", got.status)
+	}
+}
+
+// TestLoggedRefusals shows that only errors of this process are logged as errors: neither those of requests, nor those
+// that follow from the disconnection of a client.
+func TestLoggedRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		gone   bool
+		want   int
+	}{
+		"Internal": {"an error of this process is logged", errors.New("broken"), false, 1},
+		"Gone":     {"an error after a disconnection is a consequence of it", errors.New("broken"), true, 0},
+		"Request":  {"an error of the request is for its sender", unanswered(http.StatusBadRequest), false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := []string{}
+			handler, err := server.New(server.Options{
+				Reviewer: &reviewer{err: tc.err}, Endpoints: []server.Endpoint{{Path: "v", Handler: "v"}},
+				Log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, disconnect := context.WithCancel(t.Context())
+			defer disconnect()
+			if tc.gone {
+				disconnect()
+			}
+			handler.ServeHTTP(httptest.NewRecorder(),
+				httptest.NewRequestWithContext(ctx, http.MethodPost, "/v", strings.NewReader("{}")))
+			if len(lines) != tc.want {
+				t.Errorf("%s: want %d lines, got %q", tc.reason, tc.want, lines)
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -62,29 +63,55 @@ func sendDirectly(by http.Handler, body io.Reader) (status int, header http.Head
 	return answer.Code, answer.Header(), time.Since(began)
 }
 
-// heaviest returns a creation that weighs a little less than all of the memory.
-func heaviest() (body string) {
-	for n := 1000; ; n += 500 {
-		next := `{"request":{"operation":"CREATE","object":[1` + strings.Repeat(",1", n) + `]}}`
-		if review.EstimateMemory([]byte(next)) > 6<<20 {
-			return body
-		}
-		body = next
+// heaviest returns a review that weighs a little less than all of the memory.
+func heaviest(operation string) string {
+	sized := func(steps int) string {
+		return `{"request":{"operation":"` + operation + `","object":[1` + strings.Repeat(",1", 500*steps) + `]}}`
 	}
+	tooHeavy := func(steps int) bool { return review.EstimateMemory([]byte(sized(steps))) > 6<<20 }
+	return sized(sort.Search(1000, tooHeavy) - 1)
+}
+
+// TestHeavyDeletionLeavesTheReserve shows that a deletion does not use the memory that is reserved for small reviews.
+func TestHeavyDeletionLeavesTheReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, done := make(chan struct{}), make(chan int)
+		s := newPooledServer(t, deletionBlocker(release))
+		go func() {
+			status, _, _ := sendDirectly(s, strings.NewReader(heaviest("DELETE")))
+			done <- status
+		}()
+		synctest.Wait()
+		small := `{"request":{"operation":"UPDATE","object":[1` + strings.Repeat(",1", 9000) + `]}}`
+		if status, _, after := sendDirectly(s, strings.NewReader(small)); status != http.StatusOK || after > 0 {
+			t.Errorf("a small review must not wait for a heavy deletion: got %d after %s", status, after)
+		}
+		close(release)
+		if status := <-done; status != http.StatusOK {
+			t.Errorf("the heavy deletion must be answered: got %d", status)
+		}
+	})
+}
+
+// deletionBlocker answers reviews of deletions when the channel is closed, and all others at once.
+type deletionBlocker chan struct{}
+
+func (b deletionBlocker) Review(_ context.Context, request review.EndpointRequest) (review.Response, error) {
+	if review.IsDeletion(request.Body) {
+		<-b
+	}
+	return review.Response{}, nil
 }
 
 // TestOneHeavyReviewLeavesTheReserve shows that a review that is larger than the share of its class does not use the
 // memory that is reserved for other classes.
 func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all runs it")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		double := &countingReviewer{release: make(chan struct{})}
 		s := newPooledServer(t, double)
 		done := make(chan int)
 		go func() {
-			status, _, _ := sendDirectly(s, strings.NewReader(heaviest()))
+			status, _, _ := sendDirectly(s, strings.NewReader(heaviest("CREATE")))
 			done <- status
 		}()
 		synctest.Wait()
