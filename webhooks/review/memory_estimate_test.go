@@ -30,8 +30,8 @@ func TestEstimateMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			used, estimate := decodedBytes(t, tc.text), review.EstimateMemory([]byte(tc.text))
-			// Other goroutines of the test may allocate a little, too.
-			if estimate < used*9/10 || estimate > 4*used {
+			// With the race detector, values take more memory than in a program.
+			if estimate < used*2/3 || estimate > 4*used {
 				t.Errorf("%s: the values take %d bytes, the estimate is %d", tc.reason, used, estimate)
 			}
 		})
