@@ -41,9 +41,11 @@ func (e *decodeError) Undecodable() bool { return true }
 
 // newDecodeError returns an error with the field and the reason.
 func (c *Codec[T]) newDecodeError(body map[string]any, err error) error {
-	field, err := c.findMisfit(body, err)
+	searched := 0
+	path, err := c.findMisfit(body, func(part any) any { return part }, err, &searched)
 	return &decodeError{
-		object: ObjectName(body), typ: reflect.PointerTo(c.typ).String(), field: field, err: withoutGoNames(err),
+		object: ObjectName(body), typ: reflect.PointerTo(c.typ).String(), field: strings.Join(path, "."),
+		err: withoutGoNames(err),
 	}
 }
 
@@ -51,45 +53,36 @@ func (c *Codec[T]) newDecodeError(body map[string]any, err error) error {
 // so far. Without a limit, the search costs the size of the object for each level of nesting.
 const maxSearchedBytes = 1 << 20
 
-// findMisfit returns the path of the innermost field that does not decode on its own, and the error for that field. The
-// decoder names the field only in some of its errors. The search is slow, but it runs only after a failure.
-func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
-	var path []string
-	searched := 0
-	// Each step descends into the first part that fails on its own, until no single part fails.
-	value, whole := any(body), func(part any) any { return part }
-	for {
-		key, child, place, childErr := c.firstMisfit(value, whole, &searched)
-		if childErr == nil {
-			return strings.Join(path, "."), err
-		}
-		path, value, whole, err = append(path, key), child, place, childErr
-	}
-}
-
-// placement returns an object with only one part, at its original path.
-type placement func(part any) any
-
-// firstMisfit returns the first part of a value that does not decode on its own.
-func (c *Codec[T]) firstMisfit(
-	value any, whole placement, searched *int,
-) (key string, child any, place placement, err error) {
+// findMisfit returns the path of the innermost part of a value that does not decode on its own, and the error for that
+// part. The decoder names the field only in some of its errors. The search is slow, but it runs only after a failure.
+// The error is that of the whole value, and place returns an object with nothing but a part at the path of the value.
+func (c *Codec[T]) findMisfit(
+	value any, place func(part any) any, err error, searched *int,
+) (path []string, innermost error) {
+	_, isList := value.([]any)
 	for key, child := range childParts(value) {
 		if *searched > maxSearchedBytes {
 			break
 		}
-		place := partPlacement(whole, value, key)
-		// The part is decoded at its original place, with nothing else around it.
-		data, err := json.Marshal(place(child))
-		if err != nil {
+		placeChild := func(part any) any {
+			// An item of a list becomes the only item, since its index does not matter for decoding.
+			if isList {
+				return place([]any{part})
+			}
+			return place(map[string]any{key: part})
+		}
+		data, encodeErr := json.Marshal(placeChild(child))
+		if encodeErr != nil {
 			continue
 		}
 		*searched += len(data)
+		// The search descends into the first part that fails on its own.
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, c.newEmpty()); err != nil {
-			return key, child, place, err
+			path, innermost = c.findMisfit(child, placeChild, err, searched)
+			return append([]string{key}, path...), innermost
 		}
 	}
-	return "", nil, nil, nil
+	return nil, err
 }
 
 // childParts iterates over the parts of a map or list. The keys of a map are sorted, so that the reported field is
@@ -111,17 +104,6 @@ func childParts(value any) func(yield func(string, any) bool) {
 				}
 			}
 		}
-	}
-}
-
-// partPlacement returns the placement for a part of a value that has a placement itself. An item of a list becomes the
-// only item, since its index does not matter for decoding.
-func partPlacement(whole placement, value any, key string) placement {
-	return func(part any) any {
-		if _, isList := value.([]any); isList {
-			return whole([]any{part})
-		}
-		return whole(map[string]any{key: part})
 	}
 }
 
