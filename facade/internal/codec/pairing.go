@@ -13,21 +13,21 @@ import (
 // the loss is reported.
 type pairing struct {
 	raw, before, after []any
-	origins            []int  // the former index of each item; -1 without a match
-	isMatched          []bool // by former index
-	lostItems          []int  // former indices of items that may still exist but were not matched
+	origins            []int // the former index of each item; -1 without a match
+	matches            []int // the new index of each former item; -1 without a match
+	lostItems          []int // former indices of items that may still exist but were not matched
 }
 
 // newPairing starts without any matches.
 func newPairing(raw, before, after []any) *pairing {
 	return &pairing{
 		raw: raw, before: before, after: after,
-		origins: slices.Repeat([]int{-1}, len(after)), isMatched: make([]bool, len(before)),
+		origins: slices.Repeat([]int{-1}, len(after)), matches: slices.Repeat([]int{-1}, len(before)),
 	}
 }
 
 // recordPair records a match.
-func (p *pairing) recordPair(item, former int) { p.origins[item], p.isMatched[former] = former, true }
+func (p *pairing) recordPair(item, former int) { p.origins[item], p.matches[former] = former, item }
 
 // identifiedItems holds the indices of items by identity, before and after the change.
 type identifiedItems struct{ before, after map[string][]int }
@@ -95,37 +95,22 @@ func (p *pairing) pairByValue() {
 	// Then the moved items are found by their value.
 	p.pairEqual()
 	// The remaining items were added or changed.
-	rest := p.unpairedItems()
-	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.isMatched[i] }) {
+	rest := unmatched(p.origins)
+	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.matches[i] >= 0 }) {
 		for _, i := range rest {
 			p.recordPair(i, i)
 		}
 	} else if slices.ContainsFunc(rest, func(i int) bool { return isNested(p.after[i]) }) {
 		// Any of the unmatched former items may still exist in a changed form.
-		for i, used := range p.isMatched {
-			if !used {
-				p.lostItems = append(p.lostItems, i)
-			}
-		}
+		p.lostItems = unmatched(p.matches)
 	}
 }
 
 // pairEqual matches equal items in their order. If their number differs from before, nothing shows which one is new or
 // removed. Then they are matched only if their raw forms are equal, too.
 func (p *pairing) pairEqual() {
-	before := map[string][]int{}
-	for i, item := range p.before {
-		// Items at their old index were paired before.
-		if !p.isMatched[i] {
-			id := canonicalText(item)
-			before[id] = append(before[id], i)
-		}
-	}
-	after := map[string][]int{}
-	for _, i := range p.unpairedItems() {
-		id := canonicalText(p.after[i])
-		after[id] = append(after[id], i)
-	}
+	// Items at their old index were paired before.
+	before, after := unmatchedByText(p.before, p.matches), unmatchedByText(p.after, p.origins)
 	for id, items := range after {
 		places := before[id]
 		if len(places) != len(items) && !p.haveEqualRaw(places) {
@@ -137,10 +122,22 @@ func (p *pairing) pairEqual() {
 	}
 }
 
-// unpairedItems returns the indices of items without a match.
-func (p *pairing) unpairedItems() (places []int) {
-	for i, from := range p.origins {
-		if from < 0 {
+// unmatchedByText returns the indices of the items without a match, by their canonical text.
+func unmatchedByText(items []any, matches []int) map[string][]int {
+	places := map[string][]int{}
+	for i, item := range items {
+		if matches[i] < 0 {
+			text := canonicalText(item)
+			places[text] = append(places[text], i)
+		}
+	}
+	return places
+}
+
+// unmatched returns the indices of items without a match.
+func unmatched(matches []int) (places []int) {
+	for i, match := range matches {
+		if match < 0 {
 			places = append(places, i)
 		}
 	}
