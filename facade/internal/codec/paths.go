@@ -188,16 +188,19 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 		return nil, fmt.Errorf("the value is not a JSON value: %w", err)
 	}
 	// All checks precede the first change.
-	parent, there, err := parentMap(object, path)
+	above := path[:len(path)-1]
+	holder, err := valueAtPath(object, above)
+	parent, isMap := holder.(map[string]any)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, ErrNoValue):
 		return nil, err
+	case err == nil && !isMap:
+		return nil, noMapError(above, holder)
 	case encoded != nil:
 		return setCreatingMaps(object, path, encoded), nil
-	// A null removes the value, and the maps above it stay.
-	case there:
-		delete(parent, path[len(path)-1])
 	}
+	// A null removes the value, and the maps above it stay.
+	delete(parent, path[len(path)-1])
 	return object, nil
 }
 
@@ -228,21 +231,4 @@ func encodeField(value any) (any, error) {
 		return duration.String(), nil
 	}
 	return EncodeValue(value)
-}
-
-// parentMap returns the map that contains the value at the path, and whether that map exists. A value on the path that
-// is not a map is an error.
-func parentMap(object map[string]any, path diff.Path) (parent map[string]any, there bool, err error) {
-	above := path[:len(path)-1]
-	value, err := valueAtPath(object, above)
-	if errors.Is(err, ErrNoValue) {
-		return nil, false, nil
-	} else if err != nil {
-		return nil, false, err
-	}
-	parent, there = value.(map[string]any)
-	if !there {
-		err = noMapError(above, value)
-	}
-	return parent, there, err
 }
