@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"maps"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/internal/panics"
@@ -106,12 +108,10 @@ func (c *Codec[T]) comparableContent(object T) (map[string]any, error) {
 	for _, key := range serverFields {
 		delete(metadata, key)
 	}
-	content := map[string]any{}
-	for key, field := range tree {
-		// An empty field and an absent one count as the same content.
-		if field = RemoveEmpty(field); field != nil {
-			content[key] = field
-		}
+	// An empty field and an absent one count as the same content.
+	content, _ := RemoveEmpty(tree).(map[string]any)
+	if content == nil {
+		content = map[string]any{}
 	}
 	if content["metadata"] == nil {
 		content["metadata"] = map[string]any{} // makes a first label a difference in the labels alone
@@ -124,17 +124,10 @@ func (c *Codec[T]) comparableContent(object T) (map[string]any, error) {
 func RemoveEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		for key, field := range value {
-			if field = RemoveEmpty(field); field == nil {
-				delete(value, key)
-			} else {
-				value[key] = field
-			}
-		}
+		maps.DeleteFunc(value, func(_ string, field any) bool { return RemoveEmpty(field) == nil })
 		if len(value) == 0 {
 			return nil
 		}
-		return value
 	case []any:
 		for i, item := range value {
 			// Removing an item would move the others.
@@ -143,8 +136,6 @@ func RemoveEmpty(value any) any {
 		if len(value) == 0 {
 			return nil
 		}
-		return value
-	default:
-		return value
 	}
+	return value
 }
