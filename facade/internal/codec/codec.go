@@ -161,15 +161,17 @@ func (c *Codec[T]) ReplaceContent(object, by T) {
 
 // encodeRaw returns the raw form of an object with the types of apimachinery: integers are int64.
 func (c *Codec[T]) encodeRaw(object T) (tree map[string]any, err error) {
-	if raw, ok := any(object).(*unstructured.Unstructured); ok {
-		err = convertByJSON(raw.Object, &tree)
-	} else {
-		err = convertByJSON(object, &tree)
+	err = convertByJSON(encodedForm(object), &tree)
+	return tree, err
+}
+
+// encodedForm returns the value whose JSON is that of the object. Unstructured objects have an encoder with checks and
+// additions of its own, so this is their content.
+func encodedForm(object any) any {
+	if raw, ok := object.(*unstructured.Unstructured); ok {
+		return raw.Object
 	}
-	if err != nil {
-		return nil, err
-	}
-	return tree, nil
+	return object
 }
 
 // EncodeValue returns the JSON form of any value: nil, bool, int64, float64, string, []any or map[string]any.

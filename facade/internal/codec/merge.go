@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kopf-runtime/kopf-runtime/internal/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
@@ -201,11 +199,7 @@ func WithoutNulls(value any) any {
 func (c *Codec[T]) JSONText(object T) (text []byte, err error) {
 	// Encoders can be users' code and may panic.
 	err = Call(func() error {
-		if raw, ok := any(object).(*unstructured.Unstructured); ok {
-			text, err = json.Marshal(raw.Object)
-		} else {
-			text, err = json.Marshal(object)
-		}
+		text, err = json.Marshal(encodedForm(object))
 		return err
 	})
 	if err != nil {
