@@ -16,7 +16,7 @@ const retried = "writes fail, and the object is retried with growing delays"
 
 // addKind adds the needs of one handled kind, or of one kind of children.
 func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
-	var own, watched, writing, parents []*handlers.Handler
+	var own, watched, children, writing, parents, withStatus []*handlers.Handler
 	for _, h := range all {
 		switch {
 		case !registry.OnlyWatchesChildren(h):
@@ -24,12 +24,7 @@ func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
 		case h.AllowAnyObject:
 			watched = append(watched, h)
 		default:
-			// Children of Owns are made by Ensure, so they need the verbs of both.
-			c.add(Need{
-				Rule:  rule(r.Group, r.Plural, "get", "list", "watch", "create", "patch", "delete"),
-				Scope: scopeOf(r), Feature: "children of Owns", Handlers: []*handlers.Handler{h},
-				Without: "the log names the kind, and Ensure returns an error",
-			})
+			children = append(children, h)
 		}
 		if writesObjects(h) {
 			writing = append(writing, h)
@@ -38,36 +33,35 @@ func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
 			parents = append(parents, h)
 		}
 	}
+	if r.HasStatus() {
+		withStatus = writing
+	}
 	for _, one := range []struct {
 		by       []*handlers.Handler
 		feature  string
 		resource string
 		verbs    []string
+		optional bool
 		without  string
 	}{
-		{own, "handled objects", r.Plural, []string{"list", "watch"}, "the log names the kind, and its handlers wait"},
-		{watched, "Watches and WaitFor", r.Plural, []string{"list", "watch"}, "the log names the kind, and waits last"},
-		{writing, "annotations, finalizers and patches", r.Plural, []string{"get", "patch"}, retried},
+		// Children of Owns are made by Ensure, so they need the verbs of both.
+		{children, "children of Owns", r.Plural, []string{"get", "list", "watch", "create", "patch", "delete"}, false,
+			"the log names the kind, and Ensure returns an error"},
+		{own, "handled objects", r.Plural, []string{"list", "watch"}, false,
+			"the log names the kind, and its handlers wait"},
+		{watched, "Watches and WaitFor", r.Plural, []string{"list", "watch"}, false,
+			"the log names the kind, and waits last"},
+		{writing, "annotations, finalizers and patches", r.Plural, []string{"get", "patch"}, false, retried},
+		{withStatus, "the status", r.Plural + "/status", []string{"patch"}, false, "the status stays as it is"},
+		{parents, "owner references of children", r.Plural + "/finalizers", []string{"update"}, true,
+			"API servers that check owner references, as that of OpenShift does, refuse the children"},
 	} {
 		if len(one.by) > 0 {
 			c.add(Need{
 				Rule: rule(r.Group, one.resource, one.verbs...), Scope: scopeOf(r), Feature: one.feature,
-				Handlers: one.by, Without: one.without,
+				Handlers: one.by, Without: one.without, Optional: one.optional,
 			})
 		}
-	}
-	if len(writing) > 0 && r.HasStatus() {
-		c.add(Need{
-			Rule: rule(r.Group, r.Plural+"/status", "patch"), Scope: scopeOf(r), Feature: "the status",
-			Handlers: writing, Without: "the status stays as it is",
-		})
-	}
-	if len(parents) > 0 {
-		c.add(Need{
-			Rule: rule(r.Group, r.Plural+"/finalizers", "update"), Scope: scopeOf(r),
-			Feature: "owner references of children", Handlers: parents, Optional: true,
-			Without: "API servers that check owner references, as that of OpenShift does, refuse the children",
-		})
 	}
 }
 
