@@ -40,32 +40,25 @@ const formerGroup = "extensions"
 // scopes and status subresources that the API server has. Short names and categories are unknown. CRDs themselves are
 // included; kinds of other groups with a dot that is not of k8s.io are not, as their plurals are unknown.
 func BuiltIn(scheme *runtime.Scheme) (all []discovery.Resource) {
+	crds := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	known := map[schema.GroupKind]bool{}
 	for _, gv := range scheme.PrioritizedVersionsAllGroups() {
 		if !isKubernetes(gv.Group) {
 			continue
 		}
 		types := scheme.KnownTypes(gv)
 		for kind, typ := range types {
+			of := gv.WithKind(kind)
 			// Only resources have lists. Reviews are created and not stored.
 			if _, ok := types[kind+"List"]; ok || strings.HasSuffix(kind, "Review") {
-				all = append(all, builtIn(gv.WithKind(kind), typ))
+				// The preferred version of a kind comes first.
+				all = append(all, builtIn(of, typ, !known[of.GroupKind()] || of == crds))
 			}
+			known[of.GroupKind()] = true
 		}
 	}
-	crds := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	all = append(all, builtIn(crds, reflect.TypeFor[struct{ Status any }]()))
+	all = append(all, builtIn(crds, reflect.TypeFor[struct{ Status any }](), true))
 	slices.SortStableFunc(all, func(a, b discovery.Resource) int { return strings.Compare(a.String(), b.String()) })
-	preferred := map[schema.GroupKind]string{}
-	for _, gv := range scheme.PrioritizedVersionsAllGroups() {
-		for kind := range scheme.KnownTypes(gv) {
-			if of := gv.WithKind(kind).GroupKind(); preferred[of] == "" {
-				preferred[of] = gv.Version
-			}
-		}
-	}
-	for i, one := range all {
-		all[i].Preferred = preferred[one.GroupKind()] == one.Version || one.GroupVersionKind == crds
-	}
 	return all
 }
 
@@ -75,11 +68,11 @@ func isKubernetes(group string) bool {
 }
 
 // builtIn returns the resource of a kind of Kubernetes. All of its types with a status have it as a subresource.
-func builtIn(kind schema.GroupVersionKind, typ reflect.Type) discovery.Resource {
+func builtIn(kind schema.GroupVersionKind, typ reflect.Type, preferred bool) discovery.Resource {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	r := discovery.Resource{
 		GroupVersionKind: kind, Plural: plural.Resource, Singular: singular.Resource,
-		Namespaced: !slices.Contains(clusterScoped, kind.Kind), Verbs: allVerbs,
+		Namespaced: !slices.Contains(clusterScoped, kind.Kind), Verbs: allVerbs, Preferred: preferred,
 	}
 	if kind.Kind == "Endpoints" {
 		r.Plural, r.Singular = "endpoints", "endpoints"
