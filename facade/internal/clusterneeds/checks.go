@@ -154,18 +154,15 @@ func (o CheckInput) checkClock(server *Server) Finding {
 	if skew.Abs() <= leastSkew {
 		return finding
 	}
-	direction := "ahead"
+	direction, effect := "ahead", "timeouts and delays that span restarts are wrong by that"
 	if skew < 0 {
 		direction = "behind"
 	}
 	finding.Status = Warning
-	finding.Problem = fmt.Sprintf("this clock is %s by %s: timeouts and delays that span restarts are wrong by that",
-		direction, skew.Abs().Round(time.Second))
 	if o.Peering != "" && skew.Abs() > o.ClockSkew {
-		finding.Status = Failed
-		finding.Problem = fmt.Sprintf("this clock is %s by %s: peers may take the record of this operator as expired, "+
-			"and act, too", direction, skew.Abs().Round(time.Second))
+		finding.Status, effect = Failed, "peers may take the record of this operator as expired, and act, too"
 	}
+	finding.Problem = fmt.Sprintf("this clock is %s by %s: %s", direction, skew.Abs().Round(time.Second), effect)
 	finding.Fix = "synchronize the clocks of the nodes, such as by chrony or systemd-timesyncd"
 	return finding
 }
