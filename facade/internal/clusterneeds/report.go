@@ -1,6 +1,7 @@
 package clusterneeds
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -72,10 +73,7 @@ func (r CheckReport) WriteText(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "STATUS\tCHECK\tSUBJECT\tHANDLERS") // Flush returns the errors
 	for _, one := range r.Findings {
-		who := strings.Join(one.Handlers, ",")
-		if who == "" {
-			who = "-"
-		}
+		who := cmp.Or(strings.Join(one.Handlers, ","), "-")
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", one.Status, one.Check, oneLine(one.Subject), oneLine(who))
 	}
 	if err := table.Flush(); err != nil {
