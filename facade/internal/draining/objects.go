@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -189,10 +190,6 @@ func metadataOf(patch map[string]any) map[string]any {
 
 // describeObject names an object for people.
 func describeObject(body map[string]any) string {
-	of := &unstructured.Unstructured{Object: body}
-	kind := of.GroupVersionKind().GroupKind().String()
-	if of.GetNamespace() == "" {
-		return kind + " " + of.GetName()
-	}
-	return kind + " " + of.GetNamespace() + "/" + of.GetName()
+	kind := (&unstructured.Unstructured{Object: body}).GroupVersionKind().GroupKind()
+	return kind.String() + " " + codec.ObjectName(body)
 }

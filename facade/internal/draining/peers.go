@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -229,10 +230,7 @@ func (r *run) removeThing(object, what, row string, remove func() error) {
 		r.list(object+", "+what, "")
 		return
 	}
-	err := remove()
-	if apierrors.IsNotFound(err) {
-		err = nil
-	}
+	err := client.IgnoreNotFound(remove())
 	if err != nil {
 		r.leave(object, what, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -43,7 +44,8 @@ type DrainReport struct {
 // Print writes the report as text: the items, the notes, and a table.
 func (r *DrainReport) Print(out io.Writer) error {
 	for _, one := range r.Items {
-		_, _ = fmt.Fprintf(out, "%s: %s\n", one.Object, joinNonEmpty(": ", one.What, one.Reason))
+		parts := slices.DeleteFunc([]string{one.What, one.Reason}, func(part string) bool { return part == "" })
+		_, _ = fmt.Fprintf(out, "%s: %s\n", one.Object, strings.Join(parts, ": "))
 	}
 	for _, note := range r.Notes {
 		_, _ = fmt.Fprintf(out, "%s.\n", note)
@@ -54,14 +56,6 @@ func (r *DrainReport) Print(out io.Writer) error {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", row.What, row.Examined, row.Found, row.Removed)
 	}
 	return table.Flush()
-}
-
-// joinNonEmpty joins two texts, if both have any.
-func joinNonEmpty(separator, a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + separator + b
 }
 
 // results collects the report. Its methods may be called concurrently.

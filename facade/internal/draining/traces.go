@@ -49,9 +49,7 @@ func (d *Drain) tracesOf(body map[string]any, ids []string) (t traces, err error
 		return t, nil
 	}
 	err = panics.Contain(func() error {
-		if t.outside, err = d.addRecords(t.places, body, ids); err != nil {
-			return err
-		}
+		t.outside = d.addRecords(t.places, body, ids)
 		if err := d.addEssence(t.places, body); err != nil {
 			return err
 		}
@@ -69,7 +67,7 @@ func (d *Drain) tracesOf(body map[string]any, ids []string) (t traces, err error
 
 // addRecords adds the records of the ids and of their sub-handlers. It returns the ids of records outside of the
 // object, which it purges unless this is a check.
-func (d *Drain) addRecords(to removal, body map[string]any, ids []string) (outside []string, err error) {
+func (d *Drain) addRecords(to removal, body map[string]any, ids []string) (outside []string) {
 	inside := placeOfRecords(d.Progress) != elsewhere
 	for _, id := range ids {
 		record, malformed := d.Progress.Fetch(body, id)
@@ -96,7 +94,7 @@ func (d *Drain) addRecords(to removal, body map[string]any, ids []string) (outsi
 		d.Progress.Touch(patch, body, nil)
 		to.addPlaces(patch, body, nulls)
 	}
-	return outside, nil
+	return outside
 }
 
 // addEssence adds the last-handled configuration. A storage cannot remove it, but a trial write shows its places.
@@ -172,13 +170,10 @@ func (d *Drain) isRecordOfChildren(body map[string]any, name string, ids []strin
 // addMarkers adds the marker of each prefix whose annotations are removed. With a shared prefix, the marker stays as
 // long as there are other annotations.
 func (d *Drain) addMarkers(to removal, body map[string]any) {
-	removed, prefixes := to.annotations(), []string{}
-	for name := range removed {
-		prefix, _, _ := strings.Cut(name, "/")
-		prefixes = append(prefixes, prefix)
-	}
+	removed := to.annotations()
 	annotations, _ := storage.AnnotationsOf(body)
-	for _, prefix := range prefixes {
+	for name := range maps.Clone(removed) {
+		prefix, _, _ := strings.Cut(name, "/")
 		marker := keys.MarkerKey(prefix)
 		to.addAnnotation(body, marker)
 		if d.Shared && slices.ContainsFunc(slices.Collect(maps.Keys(annotations)), func(name string) bool {
