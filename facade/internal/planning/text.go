@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 )
 
@@ -72,7 +74,8 @@ func (t *reportText) addObjects(title string, all []PlannedObject, lineFor func(
 	var lines []string
 	for i := range all {
 		if text := lineFor(&all[i]); text != "" {
-			lines = append(lines, all[i].path()+": "+text)
+			object := cache.NewObjectName(all[i].Namespace, all[i].Name)
+			lines = append(lines, object.String()+": "+text)
 		}
 	}
 	if len(lines) == 0 {
@@ -89,14 +92,6 @@ func (t *reportText) addObjects(title string, all []PlannedObject, lineFor func(
 	if more := len(lines) - len(shown); more > 0 {
 		t.addLine("  and %d more, see --all", more)
 	}
-}
-
-// path returns the namespace and the name of the object.
-func (o *PlannedObject) path() string {
-	if o.Namespace == "" {
-		return o.Name
-	}
-	return o.Namespace + "/" + o.Name
 }
 
 // lineFor returns what the handler would do for the object; empty if nothing.
