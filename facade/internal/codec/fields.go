@@ -3,6 +3,7 @@ package codec
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -78,23 +79,17 @@ func isList(typ reflect.Type) bool {
 // noKeysError returns the error for a path that continues after a value without fields. The remedy depends on the type:
 // a key of a map that contains dots is a frequent mistake.
 func noKeysError(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
-	// The error names the value that has no keys, not only the whole path.
-	holder := FormatPath(field[:at])
+	remedy := errors.New("end the path there")
 	switch {
 	case list:
-		return fmt.Errorf(
-			"field %s: %s has no keys: its type is %s; lists are compared as a whole, so end the path there",
-			FormatPath(field), holder, typ,
-		)
+		remedy = errors.New("lists are compared as a whole, so end the path there")
 	// The path continues directly after a key of a map, so that key was probably cut at its dots.
 	case mapping >= 0 && at == mapping+1:
-		return fmt.Errorf("field %s: %s has no keys: its type is %s; %w",
-			FormatPath(field), holder, typ, suggestQuotedKey(field, mapping))
-	default:
-		return fmt.Errorf(
-			"field %s: %s has no keys: its type is %s; end the path there", FormatPath(field), holder, typ,
-		)
+		remedy = suggestQuotedKey(field, mapping)
 	}
+	// The error names the value that has no keys, not only the whole path.
+	return fmt.Errorf("field %s: %s has no keys: its type is %s; %w",
+		FormatPath(field), FormatPath(field[:at]), typ, remedy)
 }
 
 // unknownFieldError returns the error for a field that the struct does not have, with a suggestion if one is similar.
