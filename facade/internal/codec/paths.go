@@ -152,12 +152,10 @@ func decodeInto(value, into any) error {
 	if err == nil {
 		return nil
 	}
+	// The mismatch may be inside; other errors may contain texts of the object.
 	var inside *MismatchError
-	switch value.(type) {
-	case []any, map[string]any: // the mismatch may be inside; other errors may contain texts of the object
-		if errors.As(err, &inside) {
-			return fmt.Errorf("it is %s: %w", describeType(value), inside)
-		}
+	if isNested(value) && errors.As(err, &inside) {
+		return fmt.Errorf("it is %s: %w", describeType(value), inside)
 	}
 	// The decoder's error is omitted, because it can quote the value.
 	return fmt.Errorf("it is %s", describeType(value))
