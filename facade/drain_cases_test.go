@@ -74,7 +74,31 @@ func TestDrainAsKopf(t *testing.T) {
 			annotations["kopf.zalando.org/python_fn"] = `{"started":"2020-01-01T00:00:00Z"}`
 			(&unstructured.Unstructured{Object: house}).SetAnnotations(annotations)
 		})
+		const declaredIn = "kopf.zalando.org/declared-in"
+		d.api.Edit(settings, "default", "one-child", func(child map[string]any) {
+			of := &unstructured.Unstructured{Object: child}
+			annotations := of.GetAnnotations()
+			annotations[declaredIn] += ",children-of.python_fn"
+			of.SetAnnotations(annotations)
+		})
+		marks := func(child string) (count int) {
+			of := &unstructured.Unstructured{Object: d.api.Object(settings, "default", child)}
+			for _, fields := range []map[string]string{of.GetLabels(), of.GetAnnotations()} {
+				for name := range fields {
+					if strings.HasPrefix(name, "kopf.zalando.org/") {
+						count++
+					}
+				}
+			}
+			return count
+		}
 		requireItems(t, d.drain(nil, nil))
+		if got := marks("one-child"); got != 2 {
+			t.Errorf("the label and the annotation of a child of two operators stay: got %d marks", got)
+		}
+		if got := marks("two-child"); got > 0 {
+			t.Errorf("the marks of a child of this operator alone are removed: got %d", got)
+		}
 		var left []string
 		for name := range d.house("one").GetAnnotations() {
 			left = append(left, strings.TrimPrefix(name, "kopf.zalando.org/"))
@@ -92,6 +116,9 @@ func TestDrainAsKopf(t *testing.T) {
 		requireItems(t, d.drain(nil, func(one *draining.Drain) { one.SharedToo = true }))
 		if got := d.house("two"); len(got.GetFinalizers()) > 0 || len(got.GetAnnotations()) > 0 {
 			t.Errorf("with SharedToo, nothing is left: got %v", got)
+		}
+		if got := marks("one-child"); got > 0 {
+			t.Errorf("with SharedToo, the marks of all children are removed: got %d", got)
 		}
 		if got := d.house("one").GetAnnotations(); len(got) != 2 {
 			t.Errorf("records of unknown handlers stay in any case: got %v", got)
@@ -196,6 +223,54 @@ func TestDrainWithErrors(t *testing.T) {
 					return // the object is another one
 				}
 				d.requireNothing("drain.example.com")
+			})
+		})
+	}
+}
+
+// TestDrainOfUnlistedKinds shows that a kind that cannot be searched for children is left only if it may have some. A
+// kind without a right to list it is reported otherwise.
+func TestDrainOfUnlistedKinds(t *testing.T) {
+	const note = "they were not searched for marks of children: "
+	for name, c := range map[string]struct {
+		reason, kind string
+		code         int
+		left         []string
+		note         string
+	}{
+		"forbidden": {"a forbidden kind is reported if the operator has no children of it", "gadgets",
+			http.StatusForbidden, nil, note + "gadgets.test.example.org"},
+		"forbidden with children": {"a forbidden kind is left if the operator has children of it", "configmaps",
+			http.StatusForbidden, []string{"configmaps: children"}, ""},
+		"absent": {"a kind that is gone is reported", "gadgets", http.StatusNotFound, nil,
+			note + "gadgets.test.example.org"},
+		"without lists": {"a kind without lists is reported", "gadgets", http.StatusMethodNotAllowed, nil,
+			note + "gadgets.test.example.org"},
+		"invalid": {"a kind that cannot be listed for another reason is left", "gadgets",
+			http.StatusUnprocessableEntity, []string{"gadgets.test.example.org: children"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inDrained(t, kopf.Settings{}, func(d *drained) {
+				d.api.Install(memapi.Resource{
+					Group: "test.example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets", Namespaced: true,
+				})
+				reasons := map[int]string{
+					http.StatusForbidden: "Forbidden", http.StatusNotFound: "NotFound",
+					http.StatusMethodNotAllowed: "MethodNotAllowed", http.StatusUnprocessableEntity: "Invalid",
+				}
+				way := d.api.Connect()
+				way.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Verb == "list" && strings.HasSuffix(r.Path, "/"+c.kind) {
+						return memapi.NewRefusal(c.code, "reason", reasons[c.code])
+					}
+					return nil
+				}
+				report := d.drain(way, nil)
+				requireItems(t, report, c.left...)
+				if c.note == "" && len(report.Notes) > 0 ||
+					c.note != "" && (len(report.Notes) != 1 || !strings.Contains(report.Notes[0], c.note)) {
+					t.Errorf("%s: want the note %q, got %v", c.reason, c.note, report.Notes)
+				}
 			})
 		})
 	}

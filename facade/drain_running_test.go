@@ -233,8 +233,18 @@ func TestDrainWithFreeze(t *testing.T) {
 		if _, err := d.tryDrain(nil, withPeering); err == nil {
 			t.Error("a running operator is an error")
 		}
+		d.api.Edit(peerings, "", "drain.example.com", func(peering map[string]any) {
+			//nolint:forcetypeassert // the operator has a record
+			peering["status"].(map[string]any)["former"] = map[string]any{
+				"lifetime": int64(60), "lastseen": "1999-01-01T00:00:00+00:00", "runtime": "kopf-runtime",
+			}
+		})
 		report := d.drain(nil, func(one *draining.Drain) { withPeering(one); one.Freeze = true })
 		requireItems(t, report)
+		left, _ := d.api.Object(peerings, "", "drain.example.com")["status"].(map[string]any)
+		if left["former"] != nil || left["drain.example.com/drain"] == nil {
+			t.Errorf("expired records are removed, and that of the pause stays: got %v", left)
+		}
 		const hint = "resume -P drain.example.com --id drain.example.com/drain"
 		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], hint) {
 			t.Errorf("the report says how the operators continue: got %v", report.Notes)
