@@ -103,6 +103,13 @@ func TestLogForPeople(t *testing.T) {
 				log.WithValues("name", "größe").Info("über", "value", "日本", "tree", []string{"é"})
 			},
 			"[größe] über value=日本 tree=[\"é\"]\n"},
+		"key without a value": {"a key without a value is marked, so the mistake is visible",
+			func(log logr.Logger) { log.Info("Got", []any{"n", 1, "key"}...) }, "Got n=1 !BADKEY=key\n"},
+		"key that is not a text": {"a key that is not a text is marked, and its value is logged",
+			func(log logr.Logger) { log.Info("Got", []any{7, "value", "n", 1}...) },
+			"Got !BADKEY=7 !BADVALUE=value n=1\n"},
+		"value without a key": {"a last value without a key is marked",
+			func(log logr.Logger) { log.Info("Got", []any{"n", 1, 7}...) }, "Got n=1 !BADKEY=7\n"},
 		"verbose message": {"a verbose message is not logged by default",
 			func(log logr.Logger) { log.V(1).Info("Thinking") }, ""},
 	}
