@@ -47,11 +47,12 @@ spec: {size: 3}
 func runPlan(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	op := kopf.New("widgets.example.net")
-	kopf.ForResource(op, "widgets.example.org").OnCreate("provision",
-		func(context.Context, *kopf.Change[*kopf.Unstructured]) error {
-			t.Error("a plan must not call handlers")
-			return nil
-		})
+	called := func(context.Context, *kopf.Change[*kopf.Unstructured]) error {
+		t.Error("a plan must not call handlers")
+		return nil
+	}
+	kopf.ForResource(op, "widgets.example.org").OnCreate("provision", called)
+	kopf.ForResource(op, "widgets.example.org").OnUpdate("follow", called)
 	cmd := op.Command()
 	var stdout, stderr bytes.Buffer
 	cmd.SetOut(&stdout)
@@ -84,8 +85,11 @@ func TestPlanCommandOfADump(t *testing.T) {
 		t.Errorf("code %d: with Kopf's storages, one object is new, and the other one has a leftover: %s", code, out)
 	}
 	for _, o := range report.Objects {
-		if o.Name == "handled" && (len(o.Leftovers) != 1 || len(o.Handlers) != 0) {
+		if o.Name == "handled" && (len(o.Leftovers) != 1 || len(o.Handlers)+len(o.Skipped) != 0) {
 			t.Errorf("the progress of an unknown handler must be a leftover, and nothing else: %+v", o)
+		}
+		if o.Name == "fresh" && (len(o.Skipped) != 1 || o.Skipped[0].Handler != "follow") {
+			t.Errorf("an object with a handler must show why the others are not called: %+v", o)
 		}
 	}
 	code, out, errs = runPlan(t, "-n", "other", "--load", file)

@@ -94,10 +94,25 @@ func TestTextOfReports(t *testing.T) {
 			Handlers: []planning.PlannedHandler{{Handler: "grow", On: "update", State: state, Attempts: 2}},
 		}
 	}
+	background := planning.PlannedObject{
+		Kind: "widgets.example.org", Name: "d", Starting: []string{"tick", "serve"}, Notified: []string{"watch"},
+	}
+	summary := func(handler, on string) planning.HandlerSummary {
+		return planning.HandlerSummary{Kind: "widgets.example.org", Handler: handler, On: on, Starts: 1}
+	}
 	r := &planning.ChangePlan{
-		Warnings:  []string{"beware"},
-		Handlers:  []planning.HandlerSummary{{Kind: "widgets.example.org", Handler: "grow", On: "update", Updates: 2}},
-		Objects:   []planning.PlannedObject{object("a", "retried"), object("b", "finished"), object("c", "retried")},
+		Warnings: []string{"beware"},
+		Handlers: []planning.HandlerSummary{
+			{Kind: "widgets.example.org", Handler: "grow", On: "update", Updates: 2},
+			summary("tick", "timer"), summary("serve", "daemon"), summary("watch", "event"),
+			// Handlers of different families can have the same id.
+			{Kind: "widgets.example.org", Handler: "tick", On: "create"},
+			{Kind: "widgets.example.org", Handler: "serve", On: "event"},
+			{Kind: "widgets.example.org", Handler: "watch", On: "timer"},
+		},
+		Objects: []planning.PlannedObject{
+			object("a", "retried"), object("b", "finished"), object("c", "retried"), background,
+		},
 		Untouched: 7,
 	}
 	var text bytes.Buffer
@@ -108,12 +123,27 @@ func TestTextOfReports(t *testing.T) {
 
 KIND                 HANDLER  ON      CREATE  UPDATE  DELETE  RESUME  WAITING  START
 widgets.example.org  grow     update  0       2       0       0       0        0
+widgets.example.org  tick     timer   0       0       0       0       0        1
+widgets.example.org  serve    daemon  0       0       0       0       0        1
+widgets.example.org  watch    event   0       0       0       0       0        1
+widgets.example.org  tick     create  0       0       0       0       0        0
+widgets.example.org  serve    event   0       0       0       0       0        0
+widgets.example.org  watch    timer   0       0       0       0       0        0
 
-3 objects need a handler or attention, 7 do not.
+4 objects need a handler or attention, 7 do not.
 
 HANDLER widgets.example.org grow (update)
   default/a: retried for update; changed: spec.�[31m; 2 attempts before
   and 1 more, see --all
+
+HANDLER widgets.example.org tick (timer)
+  d: starts
+
+HANDLER widgets.example.org serve (daemon)
+  d: starts
+
+HANDLER widgets.example.org watch (event)
+  d: gets the object
 `
 	if text.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", &text, want)
