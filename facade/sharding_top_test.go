@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/clusterops"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
+	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
 )
 
 // TestRangeMetrics shows the metrics of replicas that share the objects, and that other operators do not have them.
@@ -103,9 +104,14 @@ func TestTop(t *testing.T) {
 		read := func() (clusterops.ReplicaReport, error) {
 			return clusterops.ReadReplicas(t.Context(), memapi.Config(connection), lookup)
 		}
-		if _, err := read(); err == nil || !strings.Contains(err.Error(), "does not share its objects") {
-			t.Errorf("without Leases, the error must say so: %v", err)
+		for limited, want := range map[bool]string{false: " in any namespace.", true: " in namespace default."} {
+			isLimited = limited
+			if _, err := read(); err == nil || !strings.Contains(err.Error(), "does not share its objects") ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("without Leases, the error must say so, and where they were searched (%q): %v", want, err)
+			}
 		}
+		isLimited = false
 		w := newSharedWork(t)
 		first := startReplica(t, server, w, "first", 8)
 		startReplica(t, server, w, "second", 8)
@@ -133,4 +139,45 @@ func TestTop(t *testing.T) {
 			t.Errorf("after the end of one: %+v, %v", report, err)
 		}
 	})
+}
+
+// TestTopCommand shows the exit codes and the output of the command: without Leases, with an elected leader, and
+// without a process.
+func TestTopCommand(t *testing.T) {
+	server := memapi.New()
+	server.Install(drainLeases)
+	layout := election.LeaseName("test.example.org", nil, nil)
+	putLayout := func(holder string) {
+		label, group, _ := strings.Cut(sharding.LeaseSelector(layout), "=")
+		server.Put(drainLeases, map[string]any{
+			"metadata": map[string]any{
+				"name": layout, "namespace": "ops", "labels": map[string]any{label: group},
+				"annotations": map[string]any{"sharding.kopf.dev/shards": "2"}, // it counts for its own holder only
+			},
+			"spec": map[string]any{"holderIdentity": holder, "leaseDurationSeconds": int64(15)},
+		})
+	}
+	kubeconfig := serve(t, server)
+	for _, c := range []struct {
+		reason, holder, args string
+		code                 int
+		want                 string
+	}{
+		{"an invalid name of a Lease is an error", "", "top --leader-elect-id a_b", 2, "the name of a Lease"},
+		{"an operator without sharding is an error", "", "top", 1, "does not share its objects"},
+		{"an elected leader is shown", "pod", "top", 0, "pod handles all objects"},
+		{"the report can be read by programs", "pod", "top -o json", 0, `"namespace": "ops"`},
+		{"the Leases of another name are those of another operator", "pod", "top --leader-elect-id mine", 1,
+			`with the name "mine"`},
+		{"an operator without a process is an error", "shards-2", "top", 1, "runs in namespace ops"},
+	} {
+		if c.holder != "" {
+			putLayout(c.holder)
+		}
+		args := append(strings.Fields(c.args), "--kubeconfig", kubeconfig)
+		code, out, errs := execute(t, newWidgetOperator(), args...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: %s: exit code %d, want %d with %q:\n%s%s", c.args, c.reason, code, c.code, c.want, out, errs)
+		}
+	}
 }
