@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -146,6 +147,44 @@ func TestShardedScopes(t *testing.T) {
 		var restored corev1.SecretList
 		if err := c.List(t.Context(), &restored, client.InNamespace("b")); err != nil || len(restored.Items) != 20 {
 			t.Errorf("of 20 deleted children, %d were restored, error %v", len(restored.Items), err)
+		}
+	})
+}
+
+// TestShardingWithStartupHandlers shows that replicas in managers of the project share the objects after their startup
+// handlers, too: each object is handled once.
+func TestShardingWithStartupHandlers(t *testing.T) {
+	onServer(t, func(t *testing.T, server *memapi.Server) {
+		seen := &callsOfReplicas{calls: map[string]int{}, by: map[string][]string{}}
+		for _, replica := range []string{"first", "second"} {
+			op := kopf.New("begin.example.org", kopf.Settings{
+				AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}, Sharding: kopf.ShardingSettings{Shards: 4},
+			})
+			op.OnStartup("begin", func(context.Context, *kopf.Activity) error { return nil })
+			kopf.For(op, &corev1.ConfigMap{}).OnEvent("event",
+				func(_ context.Context, e *kopf.WatchEvent[*corev1.ConfigMap]) error {
+					seen.add(replica, e.Object.Name)
+					return nil
+				})
+			stop := startInManager(t, server.Connect(), op)
+			defer func() {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		time.Sleep(time.Minute) // the replicas share the ranges
+		var want []string
+		for i := range 20 {
+			want = append(want, fmt.Sprintf("map-%d", i))
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: want[i], Namespace: "default"}}
+			if err := clientOf(t, server).Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if wrong, replicas := seen.take(want); len(wrong) > 0 || replicas != 2 {
+			t.Errorf("two replicas must handle each object once: %d replicas, wrong numbers %v", replicas, wrong)
 		}
 	})
 }
