@@ -37,6 +37,8 @@ func TestErased(t *testing.T) {
 		})}, nil, nil},
 		"Misfit": {"a value that does not fit into its field is reported", object{"nodeName": int64(1)}, nil,
 			[]string{"spec.nodeName"}},
+		"Free": {"a field of any type loses nothing, at any depth",
+			object{"free": list(object{"a": object{"b": object{"c": ""}}})}, &listing{}, nil},
 		"Unstructured": {"an unstructured object loses nothing", object{"novel": "x"}, &unstructured.Unstructured{},
 			nil},
 	} {

@@ -31,6 +31,7 @@ type listingSpec struct {
 	Typed  []typed   `json:"typed,omitempty"`
 	Ports  []port    `json:"ports,omitempty"`
 	Nested [][]plain `json:"nested,omitempty"`
+	Free   any       `json:"free,omitempty"`
 }
 
 type named struct {
