@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -124,11 +125,17 @@ func TestFormerIDsOfLostChildren(t *testing.T) {
 			delete(annotations, "test.example.org/children-of.old")
 			house["spec"] = map[string]any{"rooms": []any{"kept"}}
 		})
-		_, stop = h.run(func(s houseSelection) { s.On("new", nonDeleteReasons, ensure, kopf.FormerIDs("old")) })
+		op, log := kopf.New("test.example.org"), &lines{}
+		kopf.ForResource(op, "test.example.org/v1", "houses").On("new", nonDeleteReasons, ensure, kopf.FormerIDs("old"))
+		stop = operate(h.t, h.api.Connect(), op, funcr.New(log.add, funcr.Options{}))
 		h.settle()
 		stop()
 		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {
 			t.Error("only the undeclared child is deleted")
+		}
+		restored := log.with("Restored a record of children that another client removed")
+		if len(restored) != 1 || !strings.Contains(restored[0], `"children"=1`) {
+			t.Errorf("the restored record of the undeclared child is logged: got %q", restored)
 		}
 	})
 }

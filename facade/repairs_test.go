@@ -1,10 +1,15 @@
 package kopf_test
 
 import (
+	"context"
+	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
 // runRepairing runs an operator that ensures rooms and watches them. Drain returns its writes since the last call.
@@ -56,4 +61,50 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// TestRepairAsksForTheParent shows when a deleted child is restored: not if its parent is being deleted, which
+// the informer can report later. If that cannot be read, the child is restored.
+func TestRepairAsksForTheParent(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		read   func(h ensureFixture) error // before the parent is read
+		want   bool
+	}{
+		"exists": {"a child of an existing parent is restored", func(ensureFixture) error { return nil }, true},
+		"being deleted": {"a child of a parent that is being deleted is not restored", func(h ensureFixture) error {
+			return h.directClient.Delete(context.Background(), h.house())
+		}, false},
+		"unreadable": {"a child is restored if the parent cannot be read", func(ensureFixture) error {
+			return memapi.NewRefusal(http.StatusForbidden, "reason", "Forbidden")
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withEnsureFixture(t, func(h ensureFixture) {
+				way, stop := h.run(func(s houseSel) {
+					s.On("ensure", nonDeleteReasons, ensure)
+					s.Owns(&corev1.ConfigMap{})
+				})
+				h.createHouseAndWait("bath=1")
+				h.api.Edit(houses, "default", "home", func(house map[string]any) {
+					(&unstructured.Unstructured{Object: house}).SetFinalizers([]string{"other.example.com/finalizer"})
+				})
+				h.settle()
+				reads := 0
+				way.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Verb != "get" || r.Resource.Plural != "houses" {
+						return nil
+					}
+					reads++
+					return c.read(h)
+				}
+				h.deleteRoom("default", "bath")
+				h.settle()
+				if got := h.room("default", "bath") != nil; got != c.want || reads == 0 {
+					t.Errorf("%s: the child exists: %t, after %d reads of the parent", c.reason, got, reads)
+				}
+				stop()
+			})
+		})
+	}
 }
