@@ -33,9 +33,11 @@ type RetentionLimits struct {
 type Journal struct {
 	limits RetentionLimits
 
-	mu     sync.Mutex
-	pages  map[Key]*page
-	newest *page // the pages form a ring, ordered by their last entry: the oldest page follows the newest
+	mu    sync.Mutex
+	pages map[Key]*page
+	// ends has no entries. It closes the ring of all pages, which are ordered by their last entry: ends.next is the
+	// oldest page, and ends.older the newest.
+	ends page
 	// entryCount counts all entries ever added.
 	entryCount uint64
 	live       LiveState
@@ -62,6 +64,7 @@ type page struct {
 // New creates an empty journal.
 func New(limits RetentionLimits) *Journal {
 	j := &Journal{pages: map[Key]*page{}}
+	j.ends.older, j.ends.next = &j.ends, &j.ends
 	j.SetLimits(limits)
 	return j
 }
@@ -117,8 +120,7 @@ func (j *Journal) VisitObjects(visit func(of Key, changed uint64)) (changes uint
 	if visit == nil {
 		return j.entryCount
 	}
-	// The ring has no end, so count the pages.
-	for i, p := 0, j.newest; i < len(j.pages); i, p = i+1, p.older {
+	for p := j.ends.older; p != &j.ends; p = p.older {
 		visit(p.key, p.lastEntryNumber)
 	}
 	return j.entryCount
@@ -139,57 +141,31 @@ func (j *Journal) EntriesOf(of Key) (entries []Entry, gone, listed bool) {
 // newestPage returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the
 // lock.
 func (j *Journal) newestPage(key Key) *page {
-	p, known := j.pages[key]
-	switch {
-	case known && p == j.newest:
-		// The usual case: several entries about the same object in a row.
-		return p
-	case known:
-		j.unlinkPage(p)
-	default:
+	p := j.pages[key]
+	if p == nil {
 		j.makeRoom()
 		p = &page{key: key}
 		j.pages[key] = p
+	} else {
+		p.unlink()
 	}
-	j.linkPage(p)
+	// The newest page is next to the end of the ring.
+	p.older, p.next = j.ends.older, &j.ends
+	p.older.next, p.next.older = p, p
 	return p
 }
 
 // makeRoom removes the objects with the oldest last entries, if the limit is reached. The caller holds the lock.
 func (j *Journal) makeRoom() {
 	for len(j.pages) >= j.limits.Objects {
-		// In the ring, the oldest page follows the newest one.
-		oldest := j.newest.next
+		oldest := j.ends.next
 		delete(j.pages, oldest.key)
-		j.unlinkPage(oldest)
+		oldest.unlink()
 	}
 }
 
-// linkPage inserts the page as the newest one.
-func (j *Journal) linkPage(p *page) {
-	if j.newest == nil {
-		// The first page is its own neighbour on both sides.
-		p.older, p.next = p, p
-	} else {
-		// The new page is between the newest and the oldest one.
-		p.older, p.next = j.newest, j.newest.next
-		p.next.older, p.older.next = p, p
-	}
-	j.newest = p
-}
-
-// unlinkPage removes the page from the ring.
-func (j *Journal) unlinkPage(p *page) {
-	// It was the only page.
-	if p.next == p {
-		j.newest = nil
-		return
-	}
-	p.older.next, p.next.older = p.next, p.older
-	if j.newest == p {
-		j.newest = p.older
-	}
-}
+// unlink removes the page from the ring.
+func (p *page) unlink() { p.older.next, p.next.older = p.next, p.older }
 
 // addEntry appends the entry. If it repeats one of the last entries, it replaces that one and counts the repetition.
 func (p *page) addEntry(e Entry, limit int) {
