@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -70,12 +71,14 @@ func (k *KindJournal) ForBody(body map[string]any) ObjectJournal {
 // IsRecording reports whether anything is recorded, so that callers can skip work.
 func (o ObjectJournal) IsRecording() bool { return o.kind != nil }
 
-// addEntry adds an entry with the present time.
+// addEntry adds an entry, with the present time unless it has one.
 func (o ObjectJournal) addEntry(e Entry) {
 	if o.kind == nil {
 		return
 	}
-	e.At = currentTime()
+	if e.At.IsZero() {
+		e.At = currentTime()
+	}
 	o.kind.journal.addEntry(Key{Kind: o.kind.kind, Object: o.key}, o.uid, e)
 }
 
@@ -100,10 +103,9 @@ func (o ObjectJournal) RecordAttempt(a *execution.Attempt) {
 	called := &AttemptEntry{
 		Handler: a.Call.Handler.ID, Purpose: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1,
 		Outcome: outcomeOf(a.Outcome),
+		// An error that the options of the handler ignore is recorded as well.
+		Error:   o.kind.errorText(cmp.Or(a.Outcome.Err, a.Outcome.Ignored)),
 		Seconds: a.Duration.Round(time.Microsecond).Seconds(),
-	}
-	if err := failureOf(a.Outcome); err != nil {
-		called.Error = o.kind.errorText(err)
 	}
 	// No attempt follows a final outcome, whatever its delay is.
 	if a.Outcome.Delay != nil && !a.Outcome.Final {
@@ -111,14 +113,6 @@ func (o ObjectJournal) RecordAttempt(a *execution.Attempt) {
 		called.Next = &next
 	}
 	o.addEntry(Entry{Attempt: called})
-}
-
-// failureOf returns the error of the handler, also one that its options ignore.
-func failureOf(o execution.Outcome) error {
-	if o.Err == nil {
-		return o.Ignored
-	}
-	return o.Err
 }
 
 // outcomeOf names the outcome. Blocked and aborted attempts come first, because their errors are not those of the
@@ -148,10 +142,7 @@ func (o ObjectJournal) RecordHold(why string, err error, until time.Time) {
 	if o.kind == nil {
 		return
 	}
-	held := &Hold{Reason: why}
-	if err != nil {
-		held.Error = o.kind.errorText(err)
-	}
+	held := &Hold{Reason: why, Error: o.kind.errorText(err)}
 	if !until.IsZero() {
 		// JSON output has times in UTC only.
 		until = until.UTC()
@@ -174,15 +165,14 @@ func (o ObjectJournal) RecordFormerFailure(h *handlers.Handler, at time.Time, me
 	if message != "" {
 		called.Error = o.kind.errorText(errors.New(message))
 	}
-	e := Entry{At: at.UTC(), Attempt: called}
-	if at.IsZero() {
-		e.At = currentTime()
-	}
-	o.kind.journal.addEntry(Key{Kind: o.kind.kind, Object: o.key}, o.uid, e)
+	o.addEntry(Entry{At: at.UTC(), Attempt: called})
 }
 
-// errorText returns the text of an error, or a note if the kind has secret values.
+// errorText returns the text of an error, or a note if the kind has secret values. Without an error, it is empty.
 func (k *KindJournal) errorText(err error) string {
+	if err == nil {
+		return ""
+	}
 	// Errors of handlers can quote any value of the object, so none is kept.
 	if len(k.secret) > 0 {
 		return withheldErrorText

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,15 +37,9 @@ func (o ObjectJournal) RecordWrite(
 	if len(what) > maxWrittenPaths {
 		what = append(what[:maxWrittenPaths], "and more")
 	}
-	written := &Write{Origin: by, Paths: what}
 	// A refused status is recorded even if the rest was written.
-	if err == nil {
-		err = result.StatusRefusal
-	}
-	if err != nil {
-		written.Error = o.kind.errorText(err)
-	}
-	o.addEntry(Entry{Write: o.kind.sharedWrite(written)})
+	failure := o.kind.errorText(cmp.Or(err, result.StatusRefusal))
+	o.addEntry(Entry{Write: o.kind.sharedWrite(&Write{Origin: by, Paths: what, Error: failure})})
 }
 
 // patchedPaths returns the paths that a merge patch sets, down to the third key. Removed paths have a minus sign.
