@@ -145,7 +145,7 @@ func (o *Overview) refreshSummaries() {
 	})
 	changing := o.changingKinds()
 	for _, s := range changed {
-		entries, gone, listed := o.journal.EntriesOf(s.key)
+		entries, _, gone, listed := o.journal.EntriesOf(s.key)
 		s.sumUp(entries, gone, listed && changing(s.key.Kind))
 		// Compare with the former summary of the object, if there was one.
 		s.keepSince(o.objects[s.key])

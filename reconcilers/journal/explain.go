@@ -81,7 +81,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		object.Namespace = ""
 	}
 	// The history is copied once, so that all answers are based on the same entries.
-	uid, history := j.historyOf(Key{Kind: served.GroupKind(), Object: object})
+	history, uid, _, _ := j.EntriesOf(Key{Kind: served.GroupKind(), Object: object})
 	e := Explanation{
 		Operator: standing.Operator, At: currentTime(), Kind: served.String(), Namespace: object.Namespace,
 		Name: object.Name,
@@ -94,17 +94,6 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		e.Handlers = append(e.Handlers, answerFor(h, history))
 	}
 	return e, nil
-}
-
-// historyOf returns a copy of the entries of an object, and its uid.
-func (j *Journal) historyOf(of Key) (types.UID, []Entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	p := j.pages[of]
-	if p == nil {
-		return "", []Entry{}
-	}
-	return p.uid, slices.Clone(p.entries)
 }
 
 // factsFor returns the facts that apply to all objects of a namespace.

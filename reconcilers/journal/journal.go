@@ -126,16 +126,16 @@ func (j *Journal) VisitObjects(visit func(of Key, changed uint64)) (changes uint
 	return j.entryCount
 }
 
-// EntriesOf returns the entries of one object, the oldest first. It also returns whether the object is gone, and
-// whether it existed before this process, so that there are no entries of its earlier history.
-func (j *Journal) EntriesOf(of Key) (entries []Entry, gone, listed bool) {
+// EntriesOf returns a copy of the entries of one object, the oldest first, and its uid. It also returns whether the
+// object is gone, and whether it existed before this process, so that there are no entries of its earlier history.
+func (j *Journal) EntriesOf(of Key) (entries []Entry, uid types.UID, gone, listed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.pages[of]
 	if p == nil {
-		return nil, false, false
+		return []Entry{}, "", false, false
 	}
-	return slices.Clone(p.entries), p.gone, p.existedBefore
+	return slices.Clone(p.entries), p.uid, p.gone, p.existedBefore
 }
 
 // newestPage returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the

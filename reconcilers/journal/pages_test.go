@@ -68,7 +68,7 @@ func TestObjectsThatAreGone(t *testing.T) {
 			for _, h := range c.steps {
 				h.what(widgetsOf(j).ForObject(w1, h.uid))
 			}
-			if entries, gone, _ := j.EntriesOf(key); len(entries) != c.entries || gone != c.wantGone {
+			if entries, _, gone, _ := j.EntriesOf(key); len(entries) != c.entries || gone != c.wantGone {
 				t.Errorf("%s: want %d entries, gone: %t; got %v, %t", c.reason, c.entries, c.wantGone, entries, gone)
 			}
 		})
