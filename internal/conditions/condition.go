@@ -82,13 +82,11 @@ func SetCondition(body map[string]any, c Condition, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// Clone the status: the map may be shared with other versions of the object.
-	status = maps.Clone(status)
-	if status == nil {
-		status = map[string]any{}
-	}
-	status["conditions"] = putCondition(list, c, now)
-	body["status"] = status
+	// Copy the status: the map may be shared with other versions of the object.
+	copied := make(map[string]any, len(status)+1)
+	maps.Copy(copied, status)
+	copied["conditions"] = putCondition(list, c, now)
+	body["status"] = copied
 	return nil
 }
 
@@ -127,10 +125,8 @@ func findCondition(list []any, conditionType string) map[string]any {
 // putCondition returns the list with the condition. All other conditions of its type are removed.
 func putCondition(list []any, c Condition, now time.Time) []any {
 	// Keep unknown fields of the present condition, and its transition time as long as the status stays.
-	fresh := map[string]any{}
-	if held := findCondition(list, c.Type); held != nil {
-		fresh = maps.Clone(held)
-	}
+	fresh := make(map[string]any, len(conditionFields))
+	maps.Copy(fresh, findCondition(list, c.Type))
 	if fresh["status"] != c.Status || fresh["lastTransitionTime"] == nil {
 		fresh["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	}
@@ -142,11 +138,10 @@ func putCondition(list []any, c Condition, now time.Time) []any {
 	}
 	at := slices.IndexFunc(list, hasType(c.Type))
 	if at < 0 {
-		return append(slices.Clip(list), fresh)
+		at = len(list)
 	}
-	// Drop duplicates, which other writers may have added.
-	rest := slices.DeleteFunc(slices.Clone(list[at+1:]), hasType(c.Type))
-	return slices.Concat(list[:at], []any{fresh}, rest)
+	// Drop the former condition, and duplicates, which other writers may have added.
+	return slices.Insert(slices.Clip(dropCondition(list, c.Type)), at, any(fresh))
 }
 
 // dropCondition returns the list without conditions of the type. It does not copy the list if there are none.

@@ -73,10 +73,8 @@ func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[s
 		held, _ = body["status"].(map[string]any)
 		return held, false
 	}
-	status = maps.Clone(held)
-	if status == nil {
-		status = map[string]any{}
-	}
+	status = make(map[string]any, len(held)+2)
+	maps.Copy(status, held)
 	fresh := t.restoreDropped(list, r.Former)
 	for _, c := range t.computeConditions(fresh, r) {
 		if c.Generation = r.Generation; c.Status == "" {
