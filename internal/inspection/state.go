@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -306,18 +307,13 @@ func (c *stateTracker) currentState() explainedState {
 // settledState returns the state of an object without pending work. Periodic calls only explain it if there is no
 // decision about a change.
 func (c *stateTracker) settledState(state ObjectCondition) explainedState {
-	switch {
-	case c.decision != nil:
-		return explainedState{state: state, entry: c.decision, since: c.decision.At}
-	case c.routineCall != nil:
-		return explainedState{state, nil, c.routineCall, firstTime(c.routineCall), true}
-	case c.quietEvaluation != nil:
-		return explainedState{state, nil, c.quietEvaluation, firstTime(c.quietEvaluation), true}
-	case c.lastEntry != nil:
-		return explainedState{state: state, entry: c.lastEntry, since: c.lastEntry.At}
-	default:
-		return explainedState{state: state}
+	if periodic := cmp.Or(c.routineCall, c.quietEvaluation); c.decision == nil && periodic != nil {
+		return explainedState{state, nil, periodic, firstTime(periodic), true}
 	}
+	if last := cmp.Or(c.decision, c.lastEntry); last != nil {
+		return explainedState{state: state, entry: last, since: last.At}
+	}
+	return explainedState{state: state}
 }
 
 // retryingHandlers returns the handlers that failed and will be called again.
