@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
@@ -177,15 +178,8 @@ func (o *Overview) countStates() {
 		o.retries = append(o.retries, s.retries...)
 	}
 	slices.SortStableFunc(o.retries, func(a, b Retry) int {
-		switch {
-		case a.Until == nil && b.Until == nil:
-			return 0
-		case a.Until == nil:
-			return -1
-		case b.Until == nil:
-			return 1
-		}
-		return a.Until.Compare(*b.Until)
+		// A retry without a time is due at once, so it comes first, like the zero time.
+		return ptr.Deref(a.Until, time.Time{}).Compare(ptr.Deref(b.Until, time.Time{}))
 	})
 }
 
