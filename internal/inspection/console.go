@@ -3,7 +3,6 @@ package inspection
 import (
 	"embed"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
 
@@ -87,14 +86,9 @@ func (c *Console) serveExplanation(w http.ResponseWriter, r *http.Request) {
 	found, err := c.journal.Explain(query.Get("kind"), types.NamespacedName{
 		Namespace: query.Get("namespace"), Name: query.Get("name"),
 	})
-	var unknown *journal.QuestionError
-	// The question is wrong, not the server: the text says how to ask.
-	if errors.As(err, &unknown) {
-		http.Error(w, unknown.Error(), http.StatusNotFound)
-		return
-	}
+	// Each error is a QuestionError: the question is wrong, not the server, and the text says how to ask.
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
 	answer := explanation{Explanation: found, History: make([]sentence, 0, len(found.History))}
