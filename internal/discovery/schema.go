@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -77,21 +78,14 @@ func ListKeysOf(
 
 // keysAt returns the keys of the list at the path; nil if there are none.
 func (l *listKeys) keysAt(list []string) []string {
-	for _, key := range list {
-		if l == nil {
-			return nil
-		}
-		// Fields win over additional properties.
-		if below := l.fields[key]; below != nil {
-			l = below
-		} else {
-			l = l.additional
-		}
-	}
-	if l == nil {
+	switch {
+	case l == nil:
 		return nil
+	case len(list) == 0:
+		return l.keys
 	}
-	return l.keys
+	// Fields win over additional properties.
+	return cmp.Or(l.fields[list[0]], l.additional).keysAt(list[1:])
 }
 
 // schemaReader reads one schema. It does not follow a reference again while it reads the referenced schema: recursive
