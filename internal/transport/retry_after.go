@@ -29,20 +29,13 @@ func RetryAfter(err error) time.Duration {
 	return min(time.Duration(max(seconds, 0))*time.Second, longestRetryAfter)
 }
 
-// retryAfterOf reads the requested delay from the header. It accepts fractions, and drops them.
-func retryAfterOf(response *http.Response) (time.Duration, bool) {
-	seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64)
-	if err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 1<<30)) * time.Second, true
-	}
-	return 0, false
-}
-
 // retryAfterIn reads the requested delay from the header, or else from the Status in the body. The body remains
 // readable for the caller.
 func retryAfterIn(response *http.Response) (time.Duration, bool) {
-	if delay, asked := retryAfterOf(response); asked {
-		return min(delay, longestRetryAfter), true
+	seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64)
+	if err == nil && seconds >= 0 {
+		// Fractions of a second are dropped.
+		return time.Duration(min(seconds, longestRetryAfter.Seconds())) * time.Second, true
 	}
 	// Without the header, the delay may be in the Status. Put the body back after reading it.
 	data, err := io.ReadAll(response.Body)
