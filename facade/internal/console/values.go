@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
@@ -95,11 +96,7 @@ func objectNames(o kubernetesObject) map[string]string {
 	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	names := map[string]string{"apiVersion": version, "kind": kind, "namespace": o.GetNamespace(), "name": o.GetName()}
 	// Unknown names are left out.
-	for key, name := range names {
-		if name == "" {
-			delete(names, key)
-		}
-	}
+	maps.DeleteFunc(names, func(_, name string) bool { return name == "" })
 	return names
 }
 
