@@ -68,16 +68,19 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 func TestRepairAsksForTheParent(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
-		read   func(h ensureFixture) error // before the parent is read
+		read   func(ctx context.Context, h ensureFixture) error // before the parent is read
 		want   bool
 	}{
-		"exists": {"a child of an existing parent is restored", func(ensureFixture) error { return nil }, true},
-		"being deleted": {"a child of a parent that is being deleted is not restored", func(h ensureFixture) error {
-			return h.directClient.Delete(context.Background(), h.house())
-		}, false},
-		"unreadable": {"a child is restored if the parent cannot be read", func(ensureFixture) error {
-			return memapi.NewRefusal(http.StatusForbidden, "reason", "Forbidden")
-		}, true},
+		"exists": {"a child of an existing parent is restored",
+			func(context.Context, ensureFixture) error { return nil }, true},
+		"being deleted": {"a child of a parent that is being deleted is not restored",
+			func(ctx context.Context, h ensureFixture) error {
+				return h.directClient.Delete(ctx, h.house())
+			}, false},
+		"unreadable": {"a child is restored if the parent cannot be read",
+			func(context.Context, ensureFixture) error {
+				return memapi.NewRefusal(http.StatusForbidden, "reason", "Forbidden")
+			}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withEnsureFixture(t, func(h ensureFixture) {
@@ -91,12 +94,12 @@ func TestRepairAsksForTheParent(t *testing.T) {
 				})
 				h.settle()
 				reads := 0
-				way.Before = func(_ context.Context, r memapi.Request) error {
+				way.Before = func(ctx context.Context, r memapi.Request) error {
 					if r.Verb != "get" || r.Resource.Plural != "houses" {
 						return nil
 					}
 					reads++
-					return c.read(h)
+					return c.read(ctx, h)
 				}
 				h.deleteRoom("default", "bath")
 				h.settle()

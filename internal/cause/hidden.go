@@ -14,8 +14,8 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
-// WithoutHidden returns the mapping without the keys of Hidden values, so that it is plain JSON. If it has none, it
-// returns the mapping itself, and otherwise a copy that shares lists and scalars with it.
+// WithoutHidden returns the mapping without the keys of Hidden values, so that it is plain JSON. This is the mapping
+// itself if no value is hidden, and otherwise a copy that shares lists and scalars with it.
 func WithoutHidden(value map[string]any) map[string]any {
 	if !holdsHidden(value) {
 		return value
