@@ -94,6 +94,7 @@ func TestLatestStateOfEvents(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait() // for the race detector: the handler has returned
 		if d := cmp.Diff([]string{"", "1", "2"}, seen); d != "" {
 			t.Errorf("the labels that the handler reads: -want, +got:\n%s", d)
 		}
