@@ -72,3 +72,26 @@ func TestHandlerTriggerNames(t *testing.T) {
 		})
 	}
 }
+
+// TestIsForChildren shows that a handler of children belongs to one handler that watches them.
+func TestIsForChildren(t *testing.T) {
+	watched, other := &handlers.Handler{Family: handlers.Parent}, &handlers.Handler{Family: handlers.Parent}
+	watched.ParentHandler, other.ParentHandler = watched, other
+	for name, tc := range map[string]struct {
+		reason  string
+		handler *handlers.Handler
+		want    bool
+	}{
+		"Own": {"a handler of children belongs to the handler that watches them",
+			&handlers.Handler{Family: handlers.Child, ParentHandler: watched}, true},
+		"Other": {"children of another watch are not for this handler",
+			&handlers.Handler{Family: handlers.Child, ParentHandler: other}, false},
+		"Itself": {"a handler that watches children is never called for them", watched, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.handler.IsForChildren(watched); got != tc.want {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
