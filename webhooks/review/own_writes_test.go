@@ -165,6 +165,9 @@ func TestOwnWritesAreUpdates(t *testing.T) {
 			"operation": "DELETE", "object": nil, "oldObject": objectWithChanges(held(true, ownFinalizer), nil)},
 		"an update without a former state is judged": {
 			"operation": "UPDATE", "object": objectWithChanges(annotated(ownPrefix+"/a"), nil)},
+		"an update of another subresource is judged, as it does not change the metadata": {
+			"operation": "UPDATE", "subResource": "scale", "userInfo": map[string]any{"username": ownUser},
+			"oldObject": objectWithChanges(nil, nil), "object": objectWithChanges(nil, status(1))},
 	} {
 		body := newReview(map[string]any{"request": request})
 		out, err := newDenyingReviewer(ownUser).Review(t.Context(), review.EndpointRequest{Body: body})
