@@ -279,3 +279,22 @@ func ExampleDiff_Reduce() {
 	// [add: {"spec":{"owner":{"name":"ann"}}}]
 	// [add: "ann"]
 }
+
+// TestDepthOfLargeValues shows that the keys of both values limit the depth of items, because each item has a path.
+func TestDepthOfLargeValues(t *testing.T) {
+	const count, depth = 10_000, 100
+	large := func(last string) any {
+		value := map[string]any{}
+		for i := range count {
+			value[fmt.Sprint("key", i)] = last
+		}
+		for range depth {
+			value = map[string]any{"in": value}
+		}
+		return value
+	}
+	got := diff.Compute(large("x"), large("y"))
+	if len(got) != 1 || len(got[0].Path) >= depth {
+		t.Errorf("a large mapping deep inside must be one item with a short path, got %d items", len(got))
+	}
+}
