@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/internal/cause"
 	"github.com/kopf-runtime/kopf-runtime/internal/execution"
 	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
+	"github.com/kopf-runtime/kopf-runtime/internal/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/internal/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 )
@@ -199,5 +200,24 @@ func TestNoMetrics(t *testing.T) {
 				t.Errorf("without metrics, the function must be called: %+v", got)
 			}
 		})
+	}
+}
+
+// TestMetricsOfTwoKinds shows that the series of a handler of several kinds name the kind of each attempt.
+func TestMetricsOfTwoKinds(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	chain := adapters.ChainAdapters(calling(), adapters.MeasuringAdapter(newMetrics(t, "op", registry)))
+	for _, kind := range []string{"One", "Two", "Two", "One"} {
+		a := attemptOf(returning(nil))
+		a.Call.Cause.Object = jsontext.NewFromValue(object{"kind": kind})
+		a.Outcome = execution.Outcome{Final: true}
+		attempt(t.Context(), t, chain, a)
+	}
+	got := gathered(t, registry)
+	for _, kind := range []string{"One", "Two"} {
+		if name := "kopf_handler_attempts_total handler=fn kind=" + kind +
+			" operator=op outcome=success reason=create"; got[name] != 2 {
+			t.Errorf("each kind must have its own attempts: %s is %v, want 2 in %v", name, got[name], got)
+		}
 	}
 }
