@@ -183,3 +183,45 @@ func TestAttemptIsSafeForGoroutines(t *testing.T) {
 	}
 	a.CloseForChanges()
 }
+
+// TestAttemptDecides shows that only a success with something to write is reported after the write, because only the
+// write can revise it.
+func TestAttemptDecides(t *testing.T) {
+	success := execution.Outcome{Final: true}
+	change := func(a *execution.Attempt) error { return a.AddTransform(setting("x")) }
+	for name, tc := range map[string]struct {
+		reason   string
+		do       func(a *execution.Attempt) error
+		outcome  execution.Outcome
+		isDirect bool // whether the outcome does not depend on a write
+		waits    bool
+	}{
+		"Changes": {reason: "the write of changes can fail", do: change, outcome: success, waits: true},
+		"Result": {reason: "the write of a result can fail", outcome: success, waits: true,
+			do: func(a *execution.Attempt) error { return a.SetResult(1) }},
+		"Nothing": {reason: "a success without a write is decided at once", outcome: success,
+			do: func(*execution.Attempt) error { return nil }},
+		"Retried": {reason: "a failure is decided at once, whatever it wrote", do: change,
+			outcome: execution.Outcome{Err: errOrdinary}},
+		"Failed": {reason: "a permanent failure is decided at once, whatever it wrote", do: change,
+			outcome: execution.Outcome{Final: true, Err: errOrdinary}},
+		"Direct": {reason: "an outcome that does not depend on a write is decided at once", do: change,
+			outcome: success, isDirect: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttempt()
+			if err := tc.do(a); err != nil {
+				t.Fatal(err)
+			}
+			a.IsOutcomeDeferred, a.Outcome = !tc.isDirect, tc.outcome
+			reports := 0
+			a.OnDecided(func() { reports++ })
+			if waits := reports == 0; waits != tc.waits {
+				t.Errorf("%s: waits for the write: %v, want %v", tc.reason, waits, tc.waits)
+			}
+			if a.ReportDecided(); reports != 1 {
+				t.Errorf("%s: reported %d times, want once", tc.reason, reports)
+			}
+		})
+	}
+}
