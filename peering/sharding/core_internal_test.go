@@ -3,6 +3,7 @@ package sharding
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -171,5 +172,47 @@ func TestTerms(t *testing.T) {
 					tc.writes)
 			}
 		})
+	}
+}
+
+// TestDelays shows when the next list follows.
+func TestDelays(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for name, tc := range map[string]struct {
+		reason  string
+		again   bool
+		death   time.Duration // the time until a silent replica is dead
+		longest time.Duration
+	}{
+		"Usual":    {"without an event, the next list follows after a period", false, 0, tickPeriod},
+		"Conflict": {"after a conflict, the next list follows soon", true, 0, conflictDelay},
+		"Death":    {"the list follows as soon as a silent replica is dead", false, time.Second, time.Second},
+		"Late":     {"a death after the next list does not delay it", false, time.Minute, tickPeriod},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, random := range []func(time.Duration) time.Duration{
+				func(time.Duration) time.Duration { return 0 },
+				func(limit time.Duration) time.Duration { return limit },
+			} {
+				got := (&core{nextDeath: now.Add(tc.death)}).nextDelay(now, tc.again, random)
+				if got > tc.longest || got < tc.longest/2 {
+					t.Errorf("%s: got %v, want at most %v and at least half of it", tc.reason, got, tc.longest)
+				}
+			}
+		})
+	}
+}
+
+// TestStandbyOfHeldRanges shows that a replica whose ranges are all closed names the time until which it waits.
+func TestStandbyOfHeldRanges(t *testing.T) {
+	s := newScript(t)
+	if got := s.r.core.describeStandby(); got != "" {
+		t.Errorf("a replica with open ranges must not be on standby: got %q", got)
+	}
+	clear(s.sim.store.ranges[4])
+	clear(s.sim.store.answers)
+	s.tick(time.Second)
+	if got := s.r.core.describeStandby(); !strings.HasPrefix(got, "It holds 4 ranges. A former holder may act until") {
+		t.Errorf("a replica that waits for the former holders of its ranges must say so: got %q", got)
 	}
 }
