@@ -209,3 +209,14 @@ func TestRotationLeavesOthersAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestRotationBegins shows that the first certificate of an operator is ready at once: no API server trusts another.
+func TestRotationBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t, open(t, rotation(t, memapi.New())))
+		synctest.Wait()
+		if err := r.Check(); err != nil {
+			t.Errorf("the first certificate replaces none, so it must be ready at once: got the error %v", err)
+		}
+	})
+}
