@@ -210,3 +210,18 @@ func TestTwoOperators(t *testing.T) {
 		p.stop(t)
 	})
 }
+
+// TestNoHandOver shows that a process without a time for the hand-over removes its entries at once, by one write.
+func TestNoHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, o := cluster(), options("a", 1)
+		o.HandOver = 0
+		p := start(t, server, o, validatingHook)
+		p.writes()
+		p.stop(t)
+		requireEntries(t, "the entries are removed", server, []string{}...)
+		if n := p.writes(); n != 1 {
+			t.Errorf("a process that does not wait must not announce its exit: want one write, got %d", n)
+		}
+	})
+}

@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/utils/ptr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/internal/discovery"
@@ -292,5 +294,40 @@ func TestWriterAsKopf(t *testing.T) {
 		requireEntries(t, "a deleted object must be restored", server, "p.ops.example.org", "v.ops.example.org")
 		p.stop(t)
 		requireEntries(t, "the persistent entry must stay", server, "p.ops.example.org")
+	})
+}
+
+// TestLogOfWrites shows that only writes that change the object are logged.
+func TestLogOfWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := cluster()
+		p := prepare(t, server, options("a", 1))
+		var logged atomic.Int32
+		log := funcr.New(func(_, line string) {
+			if strings.Contains(line, "Wrote a webhook configuration") {
+				logged.Add(1)
+			}
+		}, funcr.Options{})
+		ctx, end := context.WithCancel(logf.IntoContext(t.Context(), log))
+		go func() { p.runResult <- p.Run(ctx) }()
+		p.SetHooks([]configurations.Hook{validatingHook})
+		p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here")})
+		synctest.Wait()
+		if n := logged.Load(); n != 1 {
+			t.Errorf("the first write must be logged once, got %d", n)
+		}
+		p.writes()
+		server.Edit(validatingResource, "", "shared", func(object map[string]any) {
+			object["metadata"].(map[string]any)["labels"] = map[string]any{"app": "ops"}
+		})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := logged.Load(); n != 1 || p.writes() == 0 {
+			t.Errorf("an apply that changes nothing must not be logged, got %d lines", n)
+		}
+		end()
+		if err := <-p.runResult; err != nil {
+			t.Error(err)
+		}
 	})
 }
