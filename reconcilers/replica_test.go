@@ -263,3 +263,23 @@ func TestBeginAndEndInEveryReplica(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexByRangeWithoutRanges shows that without sharding, every replica fills an index with ByRange, because all
+// objects are in its ranges.
+func TestIndexByRangeWithoutRanges(t *testing.T) {
+	onServer(t, func(t *testing.T, server *memapi.Server, p directClient) {
+		p.create("Secret", "s0")
+		index, filling := byName()
+		filling.Index.ByRange = true
+		gate := &reconcilers.Gate{}
+		gate.Set(true)
+		stop := operateAll(t, server, reconcilers.Options{Gate: gate, RunInEveryReplica: true},
+			registrationFor(t, "secrets", filling))
+		defer stop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := keysOf(index); got != "s0" {
+			t.Errorf("a paused replica without sharding must fill the index: got %q, want s0", got)
+		}
+	})
+}
