@@ -41,6 +41,9 @@ func TestImmutableFieldsAreReported(t *testing.T) {
 		"its refusal": {"a BadRequest answer stays as it is, even with the same text",
 			apierrors.NewBadRequest("field is immutable"), ""},
 	} {
+		if isUIDMismatch(c.err) != (name == "another") {
+			t.Errorf("%s: only an immutable uid means another object, so that the child is read again", name)
+		}
 		got := asImmutableFieldError(c.err)
 		switch {
 		case c.want == "" && got != nil:

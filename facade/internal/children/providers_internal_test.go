@@ -59,18 +59,21 @@ func TestMarkStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAwaitedProviders shows that a child whose kind is not served is retried if the parent declares its definition,
-// in this call or before.
+// TestAwaitedProviders shows that a failing child is retried if the parent declares its definition or its namespace,
+// in this call or before, because it can exist later. Other definitions and namespaces do not help the child.
 func TestAwaitedProviders(t *testing.T) {
 	definition := identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", "lamps.example.org"}
 	other := identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", "lamps.example.com"}
+	home, away := identity{"", "Namespace", "", "default"}, identity{"", "Namespace", "", "elsewhere"}
 	for name, tc := range map[string]struct {
 		before childSet
 		want   bool
 	}{
-		"Declared": {childSet{definition: childEntry{version: "v1", uid: "2"}}, true},
-		"Another":  {childSet{other: childEntry{version: "v1", uid: "2"}}, false},
-		"None":     {nil, false},
+		"Declared":         {childSet{definition: childEntry{version: "v1", uid: "2"}}, true},
+		"Another":          {childSet{other: childEntry{version: "v1", uid: "2"}}, false},
+		"Namespace":        {childSet{home: childEntry{version: "v1", uid: "2"}}, true},
+		"AnotherNamespace": {childSet{away: childEntry{version: "v1", uid: "2"}}, false},
+		"None":             {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, parent, all := unservedChildren(1)

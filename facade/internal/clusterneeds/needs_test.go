@@ -153,6 +153,15 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served:  [pods/log][][get] declared by Needs []",
 				"cluster:  [nodes][][get] declared by Needs []",
 			}},
+		"paths": {"declared rules for the same paths are one need with all verbs, and other paths are another need",
+			clusterneeds.PermissionInput{Declared: []rbacv1.PolicyRule{
+				{NonResourceURLs: []string{"/a"}, Verbs: []string{"get"}},
+				{NonResourceURLs: []string{"/b"}, Verbs: []string{"get"}},
+				{NonResourceURLs: []string{"/a"}, Verbs: []string{"post"}},
+			}}, []string{
+				"cluster:  [][][get post] declared by Needs []",
+				"cluster:  [][][get] declared by Needs []",
+			}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +38,11 @@ func TestErased(t *testing.T) {
 		})}, nil, nil},
 		"Misfit": {"a value that does not fit into its field is reported", object{"nodeName": int64(1)}, nil,
 			[]string{"spec.nodeName"}},
+		"OwnEncoding": {"a field that a type with its own encoding drops is reported even with a zero value",
+			object{"versions": list(object{"schema": object{"openAPIV3Schema": object{
+				"additionalProperties": object{"novel": ""},
+			}}})}, &apiextensionsv1.CustomResourceDefinition{},
+			[]string{"spec.versions.schema.openAPIV3Schema.additionalProperties.novel"}},
 		"Free": {"a field of any type loses nothing, at any depth",
 			object{"free": list(object{"a": object{"b": object{"c": ""}}})}, &listing{}, nil},
 		"Unstructured": {"an unstructured object loses nothing", object{"novel": "x"}, &unstructured.Unstructured{},

@@ -137,3 +137,23 @@ func TestFormattedPathsParse(t *testing.T) {
 		}
 	}
 }
+
+// TestSetPathCreatesMaps shows that SetPath creates the maps above a value. A null above it counts as absent, also if
+// it is a nil map of Go.
+func TestSetPathCreatesMaps(t *testing.T) {
+	for name, given := range map[string]map[string]any{
+		"NoObject": nil,
+		"Absent":   {},
+		"Null":     {"spec": nil},
+		"NilMap":   {"spec": map[string]any(nil)},
+		"Present":  {"spec": map[string]any{"a": map[string]any{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := codec.SetPath(given, "spec.a.b", "c")
+			want := map[string]any{"spec": map[string]any{"a": map[string]any{"b": "c"}}}
+			if d := cmp.Diff(want, got); d != "" || err != nil {
+				t.Errorf("the value must be set: error %v; -want, +got:\n%s", err, d)
+			}
+		})
+	}
+}

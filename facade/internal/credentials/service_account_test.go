@@ -113,3 +113,29 @@ func TestContextBesideAMissingCurrentOne(t *testing.T) {
 		t.Errorf("want the credentials of the context, got %+v, error %v", info, err)
 	}
 }
+
+// TestAuthorityOfKubeconfig shows that the certificate authority is kept as the kubeconfig has it: a path or a content.
+// The credentials cannot have both.
+func TestAuthorityOfKubeconfig(t *testing.T) {
+	folder := t.TempDir()
+	authority, path := filepath.Join(folder, "ca.pem"), filepath.Join(folder, "config")
+	if err := os.WriteFile(authority, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ reason, cluster, path, data string }{
+		"Path":    {"a path is kept, because the file can change", "certificate-authority: " + authority, authority, ""},
+		"Content": {"a content is kept without a path", "certificate-authority-data: dGV4dA==", "", "text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := "{apiVersion: v1, kind: Config, current-context: a, " +
+				"contexts: [{name: a, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'https://localhost:1', " + tc.cluster + "}}]}"
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			info, err := credentials.FromKubeconfig(path, "")
+			if err != nil || info.CAPath != tc.path || string(info.CAData) != tc.data {
+				t.Errorf("%s: got %+v, error %v", tc.reason, info, err)
+			}
+		})
+	}
+}

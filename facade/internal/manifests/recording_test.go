@@ -98,6 +98,31 @@ func TestProposedRules(t *testing.T) {
 	}
 }
 
+// TestHintsOfPeering shows that the hint to apply the CRDs first is given only for one set of all objects that also has
+// an object of these kinds.
+func TestHintsOfPeering(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		peering string
+		format  string
+		only    []string
+		want    bool
+	}{
+		"peering":   {"kubectl rejects the peering object before its CRD", "p", manifests.Plain, nil, true},
+		"helm":      {"Helm applies the CRDs first", "p", manifests.Helm, nil, false},
+		"selected":  {"a user who selects parts knows about the CRDs", "p", manifests.Plain, []string{"rbac"}, false},
+		"no object": {"without a peering object, no object needs its CRD", "", manifests.Plain, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, hints, err := manifests.Generate(manifests.ManifestInput{Name: "x.example.org", Peering: c.peering},
+				manifests.Options{Format: c.format, Replicas: 1, Only: c.only}, nil)
+			if isHinted := strings.Contains(strings.Join(hints, " "), "the CRDs first"); isHinted != c.want || err != nil {
+				t.Errorf("%s: hints %q, error %v", c.reason, hints, err)
+			}
+		})
+	}
+}
+
 // TestInvalidRecordings shows that a wrong file is an error with the number of the line.
 func TestInvalidRecordings(t *testing.T) {
 	good := event("get", "", "pods", "", "a", "p")
@@ -106,6 +131,12 @@ func TestInvalidRecordings(t *testing.T) {
 			"requests.jsonl:3: it is not an audit"},
 		"cut off": {"a line without its end is an error", good + good[:40], "requests.jsonl:2: it is not an audit"},
 		"kind": {"another object is an error", `{"kind":"Pod","apiVersion":"v1"}`,
+			"requests.jsonl:1: it is not an audit event with a verb"},
+		"other kind": {"an object of the group of audit events that is not an event is an error",
+			`{"kind":"Policy","apiVersion":"audit.k8s.io/v1","verb":"get"}`,
+			`requests.jsonl:1: it is not an audit event with a verb, but "Policy"`},
+		"other group": {"an event that is not of the audit log is an error",
+			`{"kind":"Event","apiVersion":"v1","verb":"get"}`,
 			"requests.jsonl:1: it is not an audit event with a verb"},
 		"verb": {"an event without a verb is an error", `{"kind":"Event","apiVersion":"audit.k8s.io/v1"}`,
 			"requests.jsonl:1: "},

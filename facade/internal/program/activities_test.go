@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/activities"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
@@ -83,6 +86,58 @@ func TestLogIn(t *testing.T) {
 			got, err := runner.LogIn(t.Context(), serving.ClusterConfig{})
 			if d := cmp.Diff(map[string]*credentials.Info{"own": given}, got); d != "" || err != nil {
 				t.Errorf("LogIn(): %v; -want, +got:\n%s", err, d)
+			}
+		})
+	}
+}
+
+// checkedManager is a manager that only stores its health check.
+type checkedManager struct {
+	ctrl.Manager
+
+	check healthz.Checker
+}
+
+func (m *checkedManager) AddHealthzCheck(_ string, check healthz.Checker) error {
+	m.check = check
+	return nil
+}
+
+// TestHealthCheck shows that the health check runs the probes only after the startup, which may be long: an unhealthy
+// pod would be restarted.
+func TestHealthCheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason                 string
+		hasStartup, hasStarted bool
+		want                   int
+	}{
+		"Starting":  {"a startup that has not ended runs no probe", true, false, 0},
+		"Started":   {"an ended startup lets probes run", true, true, 1},
+		"NoStartup": {"without a handler of the startup, probes run at once", false, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls, m, r := 0, &checkedManager{}, &registry.HandlerRegistry{Location: "main.go:1", Log: logr.Discard}
+			r.RegisterActivity("OnProbe", &handlers.Handler{
+				ID: "own", Family: handlers.Activity, Activity: activities.Probe, IsFrequent: true,
+				ActivityFunc: func(context.Context, *handlers.Invocation) (any, error) { calls++; return nil, nil },
+			}, nil)
+			if tc.hasStartup {
+				r.RegisterActivity("OnStartup", &handlers.Handler{
+					ID: "first", Family: handlers.Activity, Activity: activities.Startup,
+				}, nil)
+			}
+			runner := program.NewActivityRunner(operator, r, func() program.ActivityState {
+				return program.ActivityState{
+					HasStarted: tc.hasStarted, Backoff: time.Second, Metrics: prometheus.NewRegistry(),
+				}
+			})
+			defer runner.Probing.StopProbing()
+			if err := runner.AddProbes(m, true); err != nil {
+				t.Fatal(err)
+			}
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/healthz", nil)
+			if err := m.check(request); err != nil || calls != tc.want {
+				t.Errorf("%s: %d calls, error %v", tc.reason, calls, err)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,5 +130,28 @@ func TestErrorsWithoutOperator(t *testing.T) {
 	}
 	if again := registry.TakeOwnerless(); len(again) > 0 {
 		t.Errorf("second TakeOwnerless(): %v, want no errors", again)
+	}
+}
+
+// TestShareFormerIDs shows that only handlers that store something under their id get the former ids of all handlers
+// with this id. All handlers of the kind can read the results by them.
+func TestShareFormerIDs(t *testing.T) {
+	selector, err := discovery.ParseSpelling("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(family handlers.Family, formerIDs ...string) registry.ResolvedEntry {
+		return registry.ResolvedEntry{Selector: selector, HandlerEntry: registry.HandlerEntry{Handler: &handlers.Handler{
+			ID: "a", Family: family, FormerIDs: formerIDs,
+		}}}
+	}
+	all := []registry.ResolvedEntry{
+		entry(handlers.Changing, "old"), entry(handlers.Changing), entry(handlers.Watching),
+	}
+	registry.ShareFormerIDs(all)
+	for i, want := range [][]string{{"old"}, {"old"}, nil} {
+		if got := all[i].Handler; !slices.Equal(got.FormerIDs, want) || len(got.KindFormerIDs["a"]) != 1 {
+			t.Errorf("handler %d: former ids %q, want %q; of the kind %v", i, got.FormerIDs, want, got.KindFormerIDs)
+		}
 	}
 }
