@@ -7,9 +7,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -113,5 +116,46 @@ func TestDrainRunsDeletions(t *testing.T) {
 	called = &calledHandlers{}
 	if code, output := drain(called, "-n", "other"); code != 2 || len(called.all) > 0 {
 		t.Errorf("-A and -n exclude each other: got code %d, %v\n%s", code, called.all, output)
+	}
+}
+
+// TestDrainOfChangingObjects shows that, after a conflict, a drain decides again by the newest state of the object.
+func TestDrainOfChangingObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		change func(house *unstructured.Unstructured) // by another client, before the first write of the drain
+		left   []string
+	}{
+		"deleted": {"an object whose deletion has begun keeps its finalizer for its handlers",
+			func(house *unstructured.Unstructured) { house.SetDeletionTimestamp(&metav1.Time{Time: time.Now()}) },
+			[]string{"House.test.example.org default/one: finalizer"}},
+		"stored": {"a record that was stored meanwhile is removed, too",
+			func(house *unstructured.Unstructured) {
+				annotations := house.GetAnnotations()
+				annotations["drain.example.com/former"] = `{"started":"2020-01-01T00:00:00Z"}`
+				house.SetAnnotations(annotations)
+			}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inDrained(t, kopf.Settings{}, func(d *drained) {
+				var isChanged sync.Once
+				way := d.api.Connect()
+				way.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Verb == "patch" && strings.HasSuffix(r.Path, "/one") {
+						isChanged.Do(func() {
+							d.api.Edit(houses, "default", "one", func(house map[string]any) {
+								c.change(&unstructured.Unstructured{Object: house})
+							})
+						})
+					}
+					return nil
+				}
+				requireItems(t, d.drain(way, nil), c.left...)
+				finalizers := d.house("one").GetFinalizers()
+				if slices.Contains(finalizers, "drain.example.com/finalizer") != (c.left != nil) {
+					t.Errorf("%s: got the finalizers %v", c.reason, finalizers)
+				}
+			})
+		})
 	}
 }
