@@ -123,12 +123,15 @@ func TestAuthorityOfKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ reason, cluster, path, data string }{
-		"Path":    {"a path is kept, because the file can change", "certificate-authority: " + authority, authority, ""},
+		"Path": {
+			"a path is kept, because the file can change", "certificate-authority: " + authority, authority, "",
+		},
 		"Content": {"a content is kept without a path", "certificate-authority-data: dGV4dA==", "", "text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := "{apiVersion: v1, kind: Config, current-context: a, " +
-				"contexts: [{name: a, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'https://localhost:1', " + tc.cluster + "}}]}"
+				"contexts: [{name: a, context: {cluster: c}}], " +
+				"clusters: [{name: c, cluster: {server: 'https://localhost:1', " + tc.cluster + "}}]}"
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -148,3 +148,53 @@ func TestRefusedByServerThatGoesDown(t *testing.T) {
 		}
 	})
 }
+
+// TestReplacedSession shows that a request whose credentials are valid at its first refusal, and replaced at its second
+// one, is sent again with the new ones: the second refusal is not an answer to them.
+func TestReplacedSession(t *testing.T) {
+	const second = 2*time.Hour + 3*time.Second // the second refusal arrives, and its check takes a second
+	for name, tc := range map[string]struct {
+		reason           string
+		expiresAfter, at time.Duration // when other requests come
+	}{
+		"BeforeTheRefusal": {"another refused request has replaced them", 10 * time.Hour, 90 * time.Minute},
+		"DuringTheCheck": {"they expire while they are checked", second + 500*time.Millisecond,
+			second + 600*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer("a")
+				s.forbiddenPath, s.slowPath = "/apis/odd", "/apis/odd"
+				first := s.info("a")
+				first.Expiration = time.Now().Add(tc.expiresAfter)
+				p, err := start(t.Context(), t, func(n int) (map[string]*credentials.Info, error) {
+					return map[string]*credentials.Info{"fn": []*credentials.Info{first, s.info("b")}[min(n, 2)-1]}, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all sync.WaitGroup
+				all.Go(func() {
+					if code, _, err := p.send(t.Context(), "/apis/odd", ""); code != http.StatusOK || err != nil {
+						t.Errorf("%s: got %d, error %v", tc.reason, code, err)
+					}
+				})
+				all.Go(func() {
+					time.Sleep(90 * time.Minute)
+					s.allow("b")
+					s.mu.Lock()
+					s.forbiddenPath = ""
+					s.mu.Unlock()
+					time.Sleep(tc.at - 90*time.Minute)
+					if code, _, err := p.send(t.Context(), "/apis", ""); code != http.StatusOK || err != nil {
+						t.Errorf("another request: got %d, error %v", code, err)
+					}
+				})
+				all.Wait()
+				if p.loginCount != 2 {
+					t.Errorf("%s: %d logins, want 2", tc.reason, p.loginCount)
+				}
+			})
+		})
+	}
+}
