@@ -18,6 +18,9 @@ func TestMatchConditions(t *testing.T) {
 	}
 	const there = `[object == null ? oldObject : object].all(it, it == null || (type(it) == map && "spec" in it && ` +
 		`type(it["spec"]) == map && "size" in it["spec"] && it["spec"]["size"] == 5))`
+	const red = `[object == null ? oldObject : object].all(it, it == null || (type(it) == map && "metadata" in it && ` +
+		`type(it["metadata"]) == map && "annotations" in it["metadata"] && type(it["metadata"]["annotations"]) == ` +
+		`map && "team" in it["metadata"]["annotations"] && it["metadata"]["annotations"]["team"] == "red"))`
 	kopfs := kopf.AsKopf()
 	for name, tc := range map[string]struct {
 		reason   string
@@ -27,7 +30,7 @@ func TestMatchConditions(t *testing.T) {
 		"Default": {
 			"the API server sends only requests that the handler's filters can match",
 			kopf.Settings{}, map[string]string{
-				"field-1": there, "not-own-write": "",
+				"annotation-1": red, "field-2": there, "not-own-write": "",
 			}},
 		"Without": {"WithoutMatchConditions removes the match conditions", kopf.Settings{
 			Admission: kopf.AdmissionSettings{WithoutMatchConditions: true},
@@ -37,7 +40,8 @@ func TestMatchConditions(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
 			op, api := kopf.New("test.example.org", tc.settings), newAdmissionAPI()
-			kopf.For(op, &Widget{}).Validate("v", registerAdmission, kopf.InField("spec.size"), kopf.Value(5))
+			kopf.For(op, &Widget{}).WithAnnotation("team", "red").Validate("v", registerAdmission,
+				kopf.InField("spec.size"), kopf.Value(5))
 			p := startProgram(t, api, op)
 			time.Sleep(5 * time.Second)
 			var got map[string]string

@@ -36,6 +36,8 @@ func TestObjectCommands(t *testing.T) {
 		{"a wait for the answer ends with an error that names the event that did not come",
 			"retry-object widget ns/w1 --wait --timeout 10ms", 1, "waiting for the end of the pause; see explain: 10ms",
 			"handle-now", "failed:20"},
+		{"a wait reports the state of the object", "retry-object widget ns/w1 --wait --timeout 10ms", 1,
+			"Widget.example.org ns/w1: waiting for the end of the pause\n", "handle-now", "failed:20"},
 		{"resume removes the annotation", "resume-object widget ns/w1", 0, "is not paused any more", "paused", ""},
 		{"resume without a pause is not an error", "resume-object widget ns/w1", 0, "was not paused", "paused", ""},
 		{"other operators ignore the annotations", "resume-object widget ns/w1", 0, "", "kopf-managed", "yes"},

@@ -116,7 +116,7 @@ func TestHintsOfPeering(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, hints, err := manifests.Generate(manifests.ManifestInput{Name: "x.example.org", Peering: c.peering},
 				manifests.Options{Format: c.format, Replicas: 1, Only: c.only}, nil)
-			if isHinted := strings.Contains(strings.Join(hints, " "), "the CRDs first"); isHinted != c.want || err != nil {
+			if strings.Contains(strings.Join(hints, " "), "the CRDs first") != c.want || err != nil {
 				t.Errorf("%s: hints %q, error %v", c.reason, hints, err)
 			}
 		})

@@ -141,9 +141,8 @@ func TestShareFormerIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := func(family handlers.Family, formerIDs ...string) registry.ResolvedEntry {
-		return registry.ResolvedEntry{Selector: selector, HandlerEntry: registry.HandlerEntry{Handler: &handlers.Handler{
-			ID: "a", Family: family, FormerIDs: formerIDs,
-		}}}
+		h := &handlers.Handler{ID: "a", Family: family, FormerIDs: formerIDs}
+		return registry.ResolvedEntry{Selector: selector, HandlerEntry: registry.HandlerEntry{Handler: h}}
 	}
 	all := []registry.ResolvedEntry{
 		entry(handlers.Changing, "old"), entry(handlers.Changing), entry(handlers.Watching),
