@@ -14,42 +14,6 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
-// WithoutHidden returns the mapping without the keys of Hidden values, so that it is plain JSON. This is the mapping
-// itself if no value is hidden, and otherwise a copy that shares lists and scalars with it.
-func WithoutHidden(value map[string]any) map[string]any {
-	if !holdsHidden(value) {
-		return value
-	}
-	return copyWithoutHidden(value)
-}
-
-// copyWithoutHidden returns a copy of the mapping without the keys of Hidden values.
-func copyWithoutHidden(value map[string]any) map[string]any {
-	bare := make(map[string]any, len(value))
-	for key, inner := range value {
-		switch inner := inner.(type) {
-		case Hidden: // left out
-		case map[string]any:
-			bare[key] = copyWithoutHidden(inner)
-		default:
-			bare[key] = inner
-		}
-	}
-	return bare
-}
-
-// holdsHidden reports whether the value is or contains a Hidden value.
-func holdsHidden(value any) bool {
-	mapping, _ := value.(map[string]any)
-	for _, inner := range mapping {
-		if holdsHidden(inner) {
-			return true
-		}
-	}
-	_, isHidden := value.(Hidden)
-	return isHidden
-}
-
 // VeilDiff returns a copy of the diff in which the values under the paths are nil. The items keep their paths, and
 // mappings keep their keys. The paths of the items start at the path at; the paths to veil start at the root of the
 // object. If there is nothing to veil, it returns the diff itself.

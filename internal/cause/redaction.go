@@ -71,6 +71,42 @@ func (r *Redaction) ExceedsLimit(essence diffbase.Essence) (bool, error) {
 	return size > r.Limit, nil
 }
 
+// WithoutHidden returns the mapping without the keys of Hidden values, so that it is plain JSON. This is the mapping
+// itself if no value is hidden, and otherwise a copy that shares lists and scalars with it.
+func WithoutHidden(value map[string]any) map[string]any {
+	if !holdsHidden(value) {
+		return value
+	}
+	return copyWithoutHidden(value)
+}
+
+// copyWithoutHidden returns a copy of the mapping without the keys of Hidden values.
+func copyWithoutHidden(value map[string]any) map[string]any {
+	bare := make(map[string]any, len(value))
+	for key, inner := range value {
+		switch inner := inner.(type) {
+		case Hidden: // left out
+		case map[string]any:
+			bare[key] = copyWithoutHidden(inner)
+		default:
+			bare[key] = inner
+		}
+	}
+	return bare
+}
+
+// holdsHidden reports whether the value is or contains a Hidden value.
+func holdsHidden(value any) bool {
+	mapping, _ := value.(map[string]any)
+	for _, inner := range mapping {
+		if holdsHidden(inner) {
+			return true
+		}
+	}
+	_, isHidden := value.(Hidden)
+	return isHidden
+}
+
 // sealPaths returns the essence as it is stored: with digests in place of Hidden values and of the values under the
 // paths.
 func (d digests) sealPaths(essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
