@@ -79,19 +79,28 @@ func parseKeywords(parts []string) (Selector, error) {
 
 // SetKeyword sets one field by its keyword, as in Kopf: group, version, kind, plural, singular, shortcut or category.
 func (s *Selector) SetKeyword(keyword, value string) error {
-	part := map[string]*SelectorPart{"group": &s.Group, "version": &s.Version}[keyword]
-	if part != nil {
-		*part = NewSelectorPart(value)
+	switch keyword {
+	case "group":
+		s.Group = NewSelectorPart(value)
 		return nil
-	}
-	name := map[string]*string{"kind": &s.Kind, "plural": &s.Plural, "singular": &s.Singular,
-		"shortcut": &s.Shortcut, "category": &s.Category}[keyword]
-	if name == nil {
+	case "version":
+		s.Version = NewSelectorPart(value)
+		return nil
+	case "kind":
+		s.Kind = value
+	case "plural":
+		s.Plural = value
+	case "singular":
+		s.Singular = value
+	case "shortcut":
+		s.Shortcut = value
+	case "category":
+		s.Category = value
+	default:
 		return fmt.Errorf(
 			"unknown keyword %q: there are group, version, kind, plural, singular, shortcut and category", keyword,
 		)
 	}
-	*name = value
 	// The zero value means "not given", so an empty name cannot be stored.
 	if value == "" {
 		return fmt.Errorf("the %s is empty: %w", keyword, errNames)
