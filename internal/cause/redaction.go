@@ -110,8 +110,8 @@ func holdsHidden(value any) bool {
 // sealPaths returns the essence as it is stored: with digests in place of Hidden values and of the values under the
 // paths.
 func (d digests) sealPaths(essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
-	// Most essences do not have secrets: they are stored unchanged.
 	s := &essenceSealer{digests: d, hidden: holdsHidden(essence)}
+	// Most essences do not have secrets: they are stored unchanged.
 	if len(paths) == 0 && !s.hidden {
 		return essence, nil
 	}
@@ -263,7 +263,8 @@ func (d digests) restoreValue(then, now any, at diff.Path, digested, secret *sco
 	digest, isText := then.(string)
 	switch {
 	case digested.coversAll() && isText:
-		if d.matchesValue(digest, at, now) {
+		// A mapping and null never have a digest, see [digestedFields]: one that is stored is forged.
+		if _, isMapping := digestedFields(now, at); !isMapping && now != nil && d.matchesValue(digest, at, now) {
 			return now
 		}
 		return Hidden{digest}

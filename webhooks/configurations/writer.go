@@ -146,7 +146,7 @@ func (w *Writer) Run(ctx context.Context) error {
 func (w *Writer) checkObjects(ctx context.Context) error {
 	return w.forEachObject(func(object *managedObject) error {
 		wanted, version, err := w.wantedEntries(object, false)
-		if err != nil || version == 0 {
+		if err != nil || version == 0 { // at 0, the hooks or the address are not known yet
 			return err
 		}
 		return object.applyIfDue(ctx, wanted, version)
