@@ -64,18 +64,21 @@ func TestLayoutChangesWhileLeaving(t *testing.T) {
 				defer g.end()
 				a := g.start("a", 4)
 				g.pass(40 * time.Second)
-				hasLeft, isReleased := false, false
+				var hasLeft, isReleased atomic.Bool // replicas send requests in parallel
 				observe := func(r memapi.Request) {
-					if hasLeft && r.Verb == "update" && r.Name == layoutLease.Name {
-						isReleased = true
+					if hasLeft.Load() && r.Verb == "update" && r.Name == layoutLease.Name {
+						isReleased.Store(true)
 						tc.change(g, a)
 					}
-					hasLeft = hasLeft || r.Verb == "delete"
+					if r.Verb == "delete" {
+						hasLeft.Store(true)
+					}
 				}
 				a.observe.Store(&observe)
 				a.stop()
-				if n := a.logs("Could not remove the Lease"); n != tc.logs || !isReleased {
-					t.Errorf("%s: want %d lines, got %d; released: %t: %q", tc.reason, tc.logs, n, isReleased, a.lines)
+				n, released := a.logs("Could not remove the Lease"), isReleased.Load()
+				if n != tc.logs || !released {
+					t.Errorf("%s: want %d lines, got %d; released: %t: %q", tc.reason, tc.logs, n, released, a.lines)
 				}
 			})
 		})
