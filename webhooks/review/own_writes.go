@@ -39,10 +39,10 @@ func (o OwnWrites) isOwnWrite(ctx context.Context, asked *handlers.AdmissionRequ
 	if asked.Operation != "UPDATE" || !covered || asked.Object == nil || asked.Old == nil {
 		return false
 	}
-	changed, ok := changedFields(asked.Object, asked.Old)
+	changed := changedFields(asked.Object, asked.Old)
 	// Everything outside of the metadata and the status is a change by a user or another controller.
 	foreign := func(field string) bool { return field != "metadata" && field != "status" }
-	if !ok || slices.ContainsFunc(changed, foreign) {
+	if slices.ContainsFunc(changed, foreign) {
 		return false
 	}
 	isOwn := false
@@ -132,28 +132,16 @@ func (o OwnWrites) ownsFinalizers(now, old any, deleting bool) bool {
 }
 
 // changedFields returns the top-level fields that differ between two states of an object. It compares the texts: the
-// same encoder has written both, so nothing has to be decoded, even for large objects. It returns false if that is not
-// possible.
-func changedFields(now, old *jsontext.LazyObject) (keys []string, ok bool) {
-	// Objects without texts are compared by their values.
-	if !now.IsEncoded() || !old.IsEncoded() {
-		after, wrong := now.Value()
-		before, failed := old.Value()
-		return differingKeys(after, before, diff.Equal), wrong == nil && failed == nil
-	}
-	before, ok := topLevelFields(old.Text())
-	if !ok {
-		return nil, false
-	}
-	after, ok := topLevelFields(now.Text())
-	return differingKeys(after, before, bytes.Equal), ok
+// same encoder has written both, so nothing has to be decoded, even for large objects.
+func changedFields(now, old *jsontext.LazyObject) []string {
+	return differingKeys(topLevelFields(now.Text()), topLevelFields(old.Text()), bytes.Equal)
 }
 
 // topLevelFields returns the texts of an object's fields. Keys with escapes are not decoded.
-func topLevelFields(text []byte) (fields map[string][]byte, whole bool) {
-	fields = map[string][]byte{}
-	whole = jsontext.EachMember(text, func(m jsontext.RawMember) { fields[string(m.Key)] = m.Value })
-	return fields, whole
+func topLevelFields(text []byte) map[string][]byte {
+	fields := map[string][]byte{}
+	jsontext.EachMember(text, func(m jsontext.RawMember) { fields[string(m.Key)] = m.Value })
+	return fields
 }
 
 // differingKeys returns the keys with different values, and those that only one of the mappings has.
