@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -221,8 +222,18 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if got := send(t, s.Client(), request); got.status != http.StatusRequestEntityTooLarge {
-				t.Errorf("want a refusal of the large body, got %d", got.status)
+			// The server does not read the rest of the body. If the client is slow, the closed connection fails its next
+			// write before it has read the answer.
+			response, err := s.Client().Do(request)
+			switch {
+			case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
+			case err != nil:
+				t.Error(err)
+			default:
+				defer response.Body.Close()
+				if response.StatusCode != http.StatusRequestEntityTooLarge {
+					t.Errorf("want a refusal of the large body, got %d", response.StatusCode)
+				}
 			}
 		})
 	}
