@@ -175,6 +175,46 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+// TestReleasedLayout shows when a process that ends marks the layout as released, so that the next one does not wait.
+func TestReleasedLayout(t *testing.T) {
+	empty := func(s *script) { s.change(1, func(l *lease) { l.seconds = 99 }) }
+	remove := func(s *script) {
+		s.sim.store.ranges[4][1] = nil
+		clear(s.sim.store.answers)
+	}
+	end := func(s *script) {
+		s.r.core.isEnding = true
+		s.tick(time.Second)
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		do       []func(s *script)
+		released bool
+	}{
+		"Last": {"the last replica releases the layout with its ranges", []func(s *script){end}, true},
+		"Removed": {"a removed Lease may have had a holder that has not noticed yet",
+			[]func(s *script){end, remove}, false},
+		"RemovedLongAgo": {"after a lease duration, no holder of a removed Lease acts", []func(s *script){end, remove,
+			func(s *script) { s.tick(time.Second) }, func(s *script) { s.tick(leaseDuration) }}, true},
+		"Emptied": {"another client may have emptied a Lease", []func(s *script){end, empty}, false},
+		"Waiting": {"a range that still waits for a former holder keeps the layout", []func(s *script){remove,
+			func(s *script) { s.tick(time.Second) }, func(s *script) { s.tick(time.Second) }, end}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			for _, step := range tc.do {
+				step(s)
+			}
+			v := s.sim.store.view(len(s.r.gates))
+			v.requested, v.received = s.sim.now, s.sim.now
+			s.r.core.observe(v)
+			if _, released := s.r.core.planReleasedLayout(); released != tc.released {
+				t.Errorf("%s: want released: %t, got %t", tc.reason, tc.released, released)
+			}
+		})
+	}
+}
+
 // TestDelays shows when the next list follows.
 func TestDelays(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)

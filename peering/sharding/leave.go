@@ -77,6 +77,13 @@ func (c *core) planReleasedLayout() (w write, isLast bool) {
 			return write{}, false
 		}
 	}
+	// If a Lease was not released by its holder, but emptied, edited or removed, the holder may not have noticed yet.
+	for _, shown := range c.shown {
+		isReleased := shown.lease != nil && shown.lease.isReleased()
+		if !isReleased && c.view.requested.Sub(shown.since) < leaseDuration {
+			return write{}, false
+		}
+	}
 	return write{
 		kind: writeLayout, before: l, name: c.layout, seconds: releasedSeconds,
 		annotations: map[string]string{shardsAnnotation: "", settlingAnnotation: ""},

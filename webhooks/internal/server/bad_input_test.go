@@ -222,8 +222,8 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			// The server does not read the rest of the body. If the client is slow, the closed connection fails its next
-			// write before it has read the answer.
+			// The server does not read the rest of the body. If the client is slow, the closed connection fails its
+			// next write before it has read the answer.
 			response, err := s.Client().Do(request)
 			switch {
 			case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
