@@ -152,6 +152,35 @@ func emptySpec(g *group) {
 	})
 }
 
+// TestHandedBack shows that a former holder notices that another replica has acted, although another client has made it
+// the holder again in the meantime.
+func TestHandedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		defer g.end()
+		name := func(holder string) {
+			g.server.Edit(leases, leaseOf.Namespace, leaseOf.Name, func(object map[string]any) {
+				object["spec"].(map[string]any)["holderIdentity"] = holder
+			})
+		}
+		a := g.start("a")
+		g.until("a", time.Minute)
+		b := g.start("b")
+		g.pass(5 * time.Second)
+		a.mode.Store(refuses)
+		name("b")
+		g.until("b", time.Minute)
+		b.mode.Store(refuses)
+		name("a")
+		g.pass(20 * time.Second)
+		a.mode.Store(works)
+		g.until("a", time.Minute)
+		if n := a.takeovers.Load(); n != 1 {
+			t.Errorf("the former holder must drop its results once, got %d", n)
+		}
+	})
+}
+
 // TestOutages shows that without the API server, the holder stops acting at the end of its renewals. If no other
 // process had the Lease, it continues where it was; otherwise, it has lost its term.
 func TestOutages(t *testing.T) {

@@ -79,6 +79,7 @@ func (l *leaseLock) confirm(
 	ctx context.Context, sent time.Time, record resourcelock.LeaderElectionRecord, err error,
 ) error {
 	if err != nil {
+		l.election.noteUnconfirmed(record)
 		if !apierrors.IsNotFound(err) { // another client has removed the Lease
 			l.election.noteFailure(ctx, err)
 		}

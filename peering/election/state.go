@@ -2,6 +2,7 @@ package election
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,7 @@ type state struct {
 	version string                             // of the Lease with this record
 	since   time.Time                          // since when the Lease has this version
 	own     *resourcelock.LeaderElectionRecord // as this process wrote it last; nil unless it holds the Lease
+	sent    []time.Time                        // the renewal times of own records that the Lease may have
 	term    int                                // counts how often this process got the Lease
 	opens   time.Time                          // when the holder may act
 	isOpen  bool                               // the part of the gate is open
@@ -41,8 +43,8 @@ type state struct {
 }
 
 // observeRecord stores the record that the API server has answered; nil if there is no Lease. If this process held the
-// Lease, but the record is not its own any more, the gate closes: another process may act as soon as the own permission
-// to write has ended.
+// Lease, but another one has written it since, the gate closes: another process may act as soon as the own permission
+// to write has ended. The holder does not show that: another client may have changed it, and changed it back.
 func (e *Election) observeRecord(record *resourcelock.LeaderElectionRecord, version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,7 +55,12 @@ func (e *Election) observeRecord(record *resourcelock.LeaderElectionRecord, vers
 	e.failure, e.settled, e.visible = nil, true, e.visible || record != nil
 	isOwn := record != nil && record.HolderIdentity == e.Identity
 	switch {
-	case e.own != nil && !(isOwn && record.LeaderTransitions == e.own.LeaderTransitions):
+	case e.own != nil && isOwn && slices.ContainsFunc(e.sent, record.RenewTime.Time.Equal):
+		// The API server ends requests after a minute: older ones cannot take effect any more.
+		e.sent = slices.DeleteFunc(e.sent, func(at time.Time) bool {
+			return !at.Equal(record.RenewTime.Time) && time.Since(at) > time.Minute
+		})
+	case e.own != nil:
 		e.own = nil
 		e.closePart()
 		e.logOnce("lost", func() {
@@ -102,7 +109,22 @@ func (e *Election) confirmRecord(sent time.Time, record resourcelock.LeaderElect
 		e.log.Info("Renewed the Lease again, and no other process had it")
 	}
 	e.own, e.seen, e.version, e.since = &record, &record, version, now
+	e.sent = []time.Time{storedTime(record)}
 	e.failure, e.settled, e.visible = nil, true, true
+}
+
+// noteUnconfirmed stores that the Lease may have this record, although the API server has not confirmed it.
+func (e *Election) noteUnconfirmed(record resourcelock.LeaderElectionRecord) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.own != nil {
+		e.sent = append(e.sent, storedTime(record))
+	}
+}
+
+// storedTime returns the renewal time of a record as the API server stores it.
+func storedTime(record resourcelock.LeaderElectionRecord) time.Time {
+	return record.RenewTime.Time.Truncate(time.Microsecond)
 }
 
 // scheduleOpening opens the part of the gate after the delay, if the process still holds the Lease in this term then.
