@@ -309,7 +309,8 @@ golangci-lint:
 
 # What "make explore" runs. Chaos ends with genuine Kopf among the operators. LIFETIME is that of peering records.
 EXPLORE_courses = EXPLORER_COURSES='$(COURSES)' $(TEST) test -json -count=1 -timeout 6h ./test/explorer
-EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
+EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'Storm|TestForgery' ./reconcilers/changes \
+	./peering/election ./peering/sharding ./test/forgery
 EXPLORE_chaos   = assets=$$($(ASSETS)); \
 	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
 	$(GO) test -timeout 6h $(RACE) -count 1 -v -skip '^TestSharedObjects$$' ./test/chaos
@@ -335,7 +336,8 @@ EXPLORE_fuzz    = grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . |
 define EXPLORE_NAMES
 Choose one with "make explore NAME=...":
   courses      kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each
-  storms       STORMS random histories of one object: edits, kills, refusals, lost answers; forged memory
+  storms       STORMS random histories of one object, and of the Leases of replicas: edits, kills, refusals, lost answers;
+               forged memory
   chaos        kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf; SEED repeats it
   sharding     kill, freeze and cut off replicas that share 3,000 objects for CHAOS, and restart the API server; SEED
                repeats it

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -302,14 +304,20 @@ func TestReadStatus(t *testing.T) {
 }
 
 // TestStorm shows that random ends, crashes, outages, standstills and edits never open two gates of a range, and that
-// all ranges are served when they are over. The seed is the name of the case.
+// all ranges are served when they are over. The seed is the name of the case; SEED repeats it.
 func TestStorm(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
 		rounds = 3
 	}
+	if wanted, err := strconv.Atoi(os.Getenv("STORMS")); err == nil {
+		rounds = wanted
+	}
 	for range rounds {
-		seed := rand.Uint64()
+		seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+		if err != nil {
+			seed = rand.Uint64()
+		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, dice := newGroup(t), rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret

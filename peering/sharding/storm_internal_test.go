@@ -100,10 +100,13 @@ func TestSimulatedStorm(t *testing.T) {
 	if testing.Short() {
 		rounds = 20
 	}
+	if wanted, err := strconv.Atoi(os.Getenv("STORMS")); err == nil {
+		rounds = wanted
+	}
 	for range rounds {
-		seed := rand.Uint64()
-		if os.Getenv("SEED") != "" {
-			seed, _ = strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+		seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+		if err != nil {
+			seed = rand.Uint64()
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newSimulation(t, seed, 6, 4)
