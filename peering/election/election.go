@@ -112,7 +112,7 @@ func (e *Election) run(ctx context.Context) {
 		}
 	}
 	e.mu.Lock()
-	held, seconds := e.own != nil, releasedSeconds
+	held, seconds := e.isHolder, releasedSeconds
 	if !e.isOpen {
 		// This operator still waits for a former holder, and so must the next one.
 		seconds = int(leaseDuration / time.Second)
@@ -190,15 +190,15 @@ func (e *Election) mayFollowPeers() bool {
 	pausesIdly := e.PeersPause() && e.Busy() == 0
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.elects || e.own != nil && e.isOpen && (pausesIdly || time.Since(e.decided) > handOver)
+	return !e.elects || e.isHolder && e.isOpen && (pausesIdly || time.Since(e.decided) > handOver)
 }
 
 // followPeers leaves the decision to the peers while there is a peering object.
 func (e *Election) followPeers(ctx context.Context) {
 	e.mu.Lock()
 	e.openWithoutLimit()
-	held := e.own != nil
-	e.elects, e.own, e.seen, e.version = false, nil, nil, ""
+	held := e.isHolder
+	e.elects, e.isHolder, e.seen, e.version = false, false, nil, ""
 	e.mu.Unlock()
 	if held {
 		e.log.Info("A peering object decides which process acts; releasing the Lease")

@@ -24,22 +24,22 @@ const (
 
 // state is the state of an election. The lock of the election guards it.
 type state struct {
-	seen    *resourcelock.LeaderElectionRecord // the newest known record; nil without a Lease
-	version string                             // of the Lease with this record
-	since   time.Time                          // since when the Lease has this version
-	own     *resourcelock.LeaderElectionRecord // as this process wrote it last; nil unless it holds the Lease
-	sent    []time.Time                        // the renewal times of own records that the Lease may have
-	term    int                                // counts how often this process got the Lease
-	opens   time.Time                          // when the holder may act
-	isOpen  bool                               // the part of the gate is open
-	limited bool                               // the part has a limit of writes
-	elects  bool                               // the process takes part, or took part since it last followed peers
-	decided time.Time                          // since when a peering object decides; zero if none does
-	begun   bool
-	visible bool   // the Lease was read or created once
-	settled bool   // the state was known once
-	failure error  // of the last request; nil after a success
-	logged  string // the last logged state, to log each once
+	seen     *resourcelock.LeaderElectionRecord // the newest known record; nil without a Lease
+	version  string                             // of the Lease with this record
+	since    time.Time                          // since when the Lease has this version
+	sent     []time.Time                        // the renewal times of own records that the Lease may have
+	isHolder bool                               // this process holds the Lease
+	term     int                                // counts how often this process got the Lease
+	opens    time.Time                          // when the holder may act
+	isOpen   bool                               // the part of the gate is open
+	limited  bool                               // the part has a limit of writes
+	elects   bool                               // the process takes part, or took part since it last followed peers
+	decided  time.Time                          // since when a peering object decides; zero if none does
+	begun    bool
+	visible  bool   // the Lease was read or created once
+	settled  bool   // the state was known once
+	failure  error  // of the last request; nil after a success
+	logged   string // the last logged state, to log each once
 }
 
 // observeRecord stores the record that the API server has answered; nil if there is no Lease. If this process held the
@@ -55,13 +55,13 @@ func (e *Election) observeRecord(record *resourcelock.LeaderElectionRecord, vers
 	e.failure, e.settled, e.visible = nil, true, e.visible || record != nil
 	isOwn := record != nil && record.HolderIdentity == e.Identity
 	switch {
-	case e.own != nil && isOwn && slices.ContainsFunc(e.sent, record.RenewTime.Time.Equal):
+	case e.isHolder && isOwn && slices.ContainsFunc(e.sent, record.RenewTime.Time.Equal):
 		// The API server ends requests after a minute: older ones cannot take effect any more.
 		e.sent = slices.DeleteFunc(e.sent, func(at time.Time) bool {
 			return !at.Equal(record.RenewTime.Time) && time.Since(at) > time.Minute
 		})
-	case e.own != nil:
-		e.own = nil
+	case e.isHolder:
+		e.isHolder = false
 		e.closePart()
 		e.logOnce("lost", func() {
 			logging.Warn(e.log, "Pausing operations, as the Lease was taken over, changed or removed", "holder",
@@ -94,7 +94,7 @@ func (e *Election) confirmRecord(sent time.Time, record resourcelock.LeaderElect
 	now := time.Now()
 	e.limited = true
 	e.part.AllowWritesUntil(peering.RenewalEnd(sent, time.Duration(record.LeaseDurationSeconds)*time.Second))
-	if e.own == nil {
+	if !e.isHolder {
 		e.opens = e.since.Add(leaseDuration)
 		switch {
 		case e.seen == nil:
@@ -108,8 +108,8 @@ func (e *Election) confirmRecord(sent time.Time, record resourcelock.LeaderElect
 		e.logged = holding
 		e.log.Info("Renewed the Lease again, and no other process had it")
 	}
-	e.own, e.seen, e.version, e.since = &record, &record, version, now
-	e.sent = []time.Time{storedTime(record)}
+	e.isHolder, e.sent = true, []time.Time{storedTime(record)}
+	e.seen, e.version, e.since = &record, version, now
 	e.failure, e.settled, e.visible = nil, true, true
 }
 
@@ -117,7 +117,7 @@ func (e *Election) confirmRecord(sent time.Time, record resourcelock.LeaderElect
 func (e *Election) noteUnconfirmed(record resourcelock.LeaderElectionRecord) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.own != nil {
+	if e.isHolder {
 		e.sent = append(e.sent, storedTime(record))
 	}
 }
@@ -140,7 +140,7 @@ func (e *Election) scheduleOpening(term int, delay time.Duration) {
 	time.AfterFunc(delay, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.own != nil && e.term == term {
+		if e.isHolder && e.term == term {
 			e.openPart()
 		}
 	})
@@ -191,7 +191,7 @@ func (e *Election) dropLimit() {
 	idle := e.Busy() == 0
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if idle && e.limited && e.own == nil && !e.isOpen {
+	if idle && e.limited && !e.isHolder && !e.isOpen {
 		e.limited = false
 		e.part.AllowWritesUntil(time.Time{})
 	}
@@ -217,11 +217,11 @@ func (e *Election) DescribeStandby() string {
 	defer e.mu.Unlock()
 	holder := holderOf(e.seen)
 	switch {
-	case e.own != nil && e.isOpen && e.failure != nil:
+	case e.isHolder && e.isOpen && e.failure != nil:
 		return fmt.Sprintf("The Lease %s cannot be renewed: %v.", e.Lease, e.failure)
 	case e.isOpen:
 		return ""
-	case e.own != nil:
+	case e.isHolder:
 		return fmt.Sprintf("It has got the Lease %s. A former holder may act until %s.", e.Lease,
 			e.opens.UTC().Format(time.RFC3339))
 	case e.failure != nil:
