@@ -3,28 +3,18 @@ package election_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/storms"
 )
 
 // TestStorm shows that random crashes, ends, outages, frozen requests and edits of the Lease never let two replicas act
 // at once, and that one acts when they are over. The seed is the name of the case; SEED repeats it.
 func TestStorm(t *testing.T) {
-	rounds := 40
-	if testing.Short() {
-		rounds = 6
-	}
-	if wanted, err := strconv.Atoi(os.Getenv("STORMS")); err == nil {
-		rounds = wanted
-	}
-	for range rounds {
-		seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
-		if err != nil {
-			seed = rand.Uint64()
-		}
+	for range storms.Count(t, 6, 40) {
+		seed := storms.Seed(t)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, dice := newGroup(t), rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
 	"github.com/kopf-runtime/kopf-runtime/peering/sharding"
+	"github.com/kopf-runtime/kopf-runtime/test/storms"
 )
 
 // TestBusyRanges shows that a surplus range is left when its attempts have ended, or after a lease duration. At the end
@@ -306,18 +305,8 @@ func TestReadStatus(t *testing.T) {
 // TestStorm shows that random ends, crashes, outages, standstills and edits never open two gates of a range, and that
 // all ranges are served when they are over. The seed is the name of the case; SEED repeats it.
 func TestStorm(t *testing.T) {
-	rounds := 40
-	if testing.Short() {
-		rounds = 3
-	}
-	if wanted, err := strconv.Atoi(os.Getenv("STORMS")); err == nil {
-		rounds = wanted
-	}
-	for range rounds {
-		seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
-		if err != nil {
-			seed = rand.Uint64()
-		}
+	for range storms.Count(t, 3, 40) {
+		seed := storms.Seed(t)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, dice := newGroup(t), rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret

@@ -3,12 +3,11 @@ package sharding
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/test/storms"
 )
 
 // disturb lets replicas die, stand still, and lose their connection or the answers at random, and changes Leases.
@@ -96,18 +95,8 @@ func (s *simulation) edit() {
 // ranges when the storm is over. They die, stand still between any two steps, lose requests or answers, find edited or
 // removed Leases, and have one of two numbers of ranges. The seed is the name of the case; SEED repeats it.
 func TestSimulatedStorm(t *testing.T) {
-	rounds := 300
-	if testing.Short() {
-		rounds = 20
-	}
-	if wanted, err := strconv.Atoi(os.Getenv("STORMS")); err == nil {
-		rounds = wanted
-	}
-	for range rounds {
-		seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
-		if err != nil {
-			seed = rand.Uint64()
-		}
+	for range storms.Count(t, 20, 300) {
+		seed := storms.Seed(t)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newSimulation(t, seed, 6, 4)
 			for range 4 {

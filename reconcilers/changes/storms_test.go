@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/internal/handlers"
+	"github.com/kopf-runtime/kopf-runtime/test/storms"
 )
 
 // storm is an object that is edited while its operator crashes and the API server fails. The handlers copy its field
@@ -118,28 +117,12 @@ func (s *storm) causeEvent(turn int, deadly bool) {
 	}
 }
 
-// storms returns the number of storms; `make explore NAME=storms` runs more of them.
-func storms(t *testing.T) uint64 {
-	wanted := os.Getenv("STORMS")
-	switch {
-	case wanted == "" && testing.Short():
-		return 3
-	case wanted == "":
-		return 25
-	}
-	n, err := strconv.ParseUint(wanted, 10, 32)
-	if err != nil {
-		t.Fatalf("STORMS must be a number: %v", err)
-	}
-	return n
-}
-
 // TestStorms shows that the places outside have the field of the object after any sequence of failures.
 func TestStorms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	for seed := range storms(t) {
+	for seed := range storms.Count(t, 3, 25) {
 		for _, deadly := range []bool{true, false} {
 			t.Run(fmt.Sprint(seed, deadly), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -3,14 +3,14 @@ package forgery_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/test/storms"
 )
 
 const (
@@ -25,26 +25,13 @@ const (
 	maxBytesRatio, maxCPURatio = 8, 25
 )
 
-// runs is how many there are of each memory: more of them with `make explore NAME=storms`.
-func runs(t *testing.T) uint64 {
-	wanted := os.Getenv("STORMS")
-	if wanted == "" {
-		return 1
-	}
-	n, err := strconv.ParseUint(wanted, 10, 32)
-	if err != nil {
-		t.Fatalf("STORMS must be a number: %v", err)
-	}
-	return n
-}
-
 // TestForgery is about one object whose memory anybody may write, and another one.
 func TestForgery(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	for _, m := range storageVariants {
-		for seed := range runs(t) {
+		for seed := range storms.Count(t, 1, 1) {
 			for _, rights := range []string{"metadata", "status"} {
 				t.Run(fmt.Sprint(m.name, seed, rights), func(t *testing.T) {
 					honest := cost(func() int { return play(t, m, seed, rights, false) })

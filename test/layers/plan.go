@@ -57,6 +57,7 @@ var RepositoryPlan = Plan{
 	{Dir: "test/genuine", Layer: 1, IsTestKit: true},
 	{Dir: "test/benchmarks/objects", Layer: 0, IsTestKit: true},
 	{Dir: "test/growth", Layer: 0, IsTestKit: true},
+	{Dir: "test/storms", Layer: 0, IsTestKit: true, AllowedImports: standardLibraryAnd()},
 	{Dir: "test/logkeys", Layer: 0, IsTestKit: true},
 	{Dir: "internal/logging", Layer: 1},
 	{Dir: "internal/panics", Layer: 1, AllowedImports: standardLibraryAnd()},

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -222,18 +221,11 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			// The server does not read the rest of the body. If the client is slow, the closed connection fails its
-			// next write before it has read the answer.
-			response, err := s.Client().Do(request)
-			switch {
-			case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
-			case err != nil:
-				t.Error(err)
-			default:
-				defer response.Body.Close()
-				if response.StatusCode != http.StatusRequestEntityTooLarge {
-					t.Errorf("want a refusal of the large body, got %d", response.StatusCode)
-				}
+			// Without a network: a slow client could see the closed connection before the answer.
+			got := httptest.NewRecorder()
+			s.Config.Handler.ServeHTTP(got, request)
+			if got.Code != http.StatusRequestEntityTooLarge {
+				t.Errorf("want a refusal of the large body, got %d", got.Code)
 			}
 		})
 	}
