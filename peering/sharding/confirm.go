@@ -77,7 +77,7 @@ func (c *core) confirmAcquisition(w write, now time.Time, result *lease) {
 	isTouch := w.before != nil && versionOf(r.own) == w.before.version
 	switch {
 	case isTouch: // no other process has written it: a wait goes on
-	case now.Before(c.noWaitUntil), w.before != nil && w.before.isReleased():
+	case now.Before(c.noWaitUntil), w.before.isReleased():
 		r.opens = time.Time{}
 	case w.before == nil:
 		r.opens = now.Add(leaseDuration) // it may have been removed while its holder acts

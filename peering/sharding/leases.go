@@ -53,8 +53,9 @@ type lease struct {
 	object   *coordinationv1.Lease
 }
 
-// isReleased reports whether the last holder has released the Lease and does not act any more.
-func (l *lease) isReleased() bool { return l.holder == "" && l.seconds == releasedSeconds }
+// isReleased reports whether the last holder has released the Lease and does not act any more. A missing Lease is not
+// released: another client may have removed it.
+func (l *lease) isReleased() bool { return l != nil && l.holder == "" && l.seconds == releasedSeconds }
 
 // duration returns the lease duration within limits, because another client may have changed it.
 func (l *lease) duration() time.Duration {

@@ -79,8 +79,7 @@ func (c *core) planReleasedLayout() (w write, isLast bool) {
 	}
 	// If a Lease was not released by its holder, but emptied, edited or removed, the holder may not have noticed yet.
 	for _, shown := range c.shown {
-		isReleased := shown.lease != nil && shown.lease.isReleased()
-		if !isReleased && c.view.requested.Sub(shown.since) < leaseDuration {
+		if !shown.lease.isReleased() && c.view.requested.Sub(shown.since) < leaseDuration {
 			return write{}, false
 		}
 	}
